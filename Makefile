@@ -1,0 +1,117 @@
+# Everything here works on a machine that has only GNU make and Python 3.11 or newer:
+# `make demo` and `make test` set up their own environment first, once.
+
+PYTHON ?= python3
+JOBS ?= 2
+LOCK_FLAGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+UV := .venv-lock/bin/uv
+UV_VERSION := 0.13.7
+
+# dev.txt holds all of demo.txt at the same versions, so one environment serves both.
+DEMO_READY := $(VENV)/.demo-ready
+DEV_READY := $(VENV)/.dev-ready
+
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint types imports unit bench lock clean setup
+
+help:  ## show this list
+	@echo "make TARGET, where TARGET is one of"
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | \
+		awk -F'|' '{ printf "%-10s %s\n", $$1, $$2 }'
+	@echo "PYTHON=python3.12 picks another Python; JOBS=8 runs the tests in 8 processes."
+
+demo: $(DEMO_READY)  ## plan an analysis, compare the bounds, draw demo/plan.png
+	@mkdir -p demo
+	@echo "==> holdfast plan: how many questions will this much data answer?"
+	$(BIN)/holdfast plan --n0 500000 --n 1500000 --alpha 0.1 --beta 0.05 --compare --plot demo/plan.png
+
+test: lint types imports unit  ## everything that has to be green: lint, types, imports, unit
+
+lint: $(DEV_READY)  ## format and lint rules
+	@echo "==> ruff: format, then lint"
+	@$(BIN)/python -m ruff format --check .
+	@$(BIN)/python -m ruff check .
+
+types: $(DEV_READY)  ## static types, strict
+	@echo "==> mypy: strict, on src"
+	@$(BIN)/python -m mypy --strict src
+
+imports: $(DEV_READY)  ## the layers: who may import whom
+	@echo "==> import-linter: layers and purity"
+	@$(BIN)/lint-imports
+
+unit: $(DEV_READY)  ## the tests, and every example in docstrings, README and docs
+	@echo "==> pytest: tests and examples, in $(JOBS) processes"
+	@$(BIN)/python -m pytest -n $(JOBS)
+
+bench: $(DEV_READY)  ## run every benchmarks/bench_*.py
+	@ls benchmarks/bench_*.py >/dev/null 2>&1 || { echo "There is no benchmarks/bench_*.py yet."; exit 1; }
+	@for script in benchmarks/bench_*.py; do \
+		echo "==> $$script"; $(BIN)/python "$$script" || exit 1; done
+
+lock: .venv-lock/.ready  ## pin dependencies anew (LOCK_FLAGS=--upgrade takes the newest)
+	@echo "==> requirements/dev.txt"
+	@$(UV) pip compile $(LOCK_COMMON) --group dev -o requirements/dev.txt pyproject.toml
+	@echo "==> requirements/demo.txt, at the same versions"
+	@$(UV) pip compile $(LOCK_COMMON) --group build -c requirements/dev.txt -o requirements/demo.txt pyproject.toml
+
+LOCK_COMMON = --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--custom-compile-command "make lock" --extra plot $(LOCK_FLAGS)
+
+clean:  ## remove the environment and everything else that was made
+	rm -rf $(VENV) .venv-lock build dist .hypothesis .import_linter_cache .mypy_cache \
+		.pytest_cache .ruff_cache
+	rm -f demo/*.png
+	find src tests docs benchmarks examples -name __pycache__ -type d -prune \
+		-exec rm -rf {} + 2>/dev/null || true
+
+setup: $(DEV_READY)  ## only set up the environment
+
+# ------------------------------------------------------------------------ environments
+
+# Debian and Ubuntu ship venv without the ensurepip it needs; say so before it half works.
+define need_python
+	@command -v $(PYTHON) >/dev/null || { \
+		echo "Holdfast needs Python 3.11 or newer, and there is no '$(PYTHON)' here."; \
+		echo "Install one, or name it: make PYTHON=/path/to/python3 ..."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Holdfast needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1)."; \
+		echo "If a newer one is installed, name it: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "'$(PYTHON)' can't make virtual environments: its ensurepip or venv module is missing."; \
+		echo "On Debian and Ubuntu: sudo apt install python3-venv, then try again."; exit 1; }
+endef
+
+$(VENV)/.created:
+	$(need_python)
+	@echo "==> set-up: new environment in $(VENV), with $$($(PYTHON) -V)"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(DEMO_READY): requirements/demo.txt pyproject.toml | $(VENV)/.created
+	@echo "==> set-up: packages from requirements/demo.txt"
+	@$(PIP) install --quiet --require-hashes -r requirements/demo.txt
+	@echo "==> set-up: holdfast itself, editable"
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DEV_READY): requirements/dev.txt pyproject.toml | $(VENV)/.created
+	@echo "==> set-up: packages from requirements/dev.txt"
+	@$(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	@echo "==> set-up: holdfast itself, editable"
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@$(PIP) check || { echo "requirements/ and pyproject.toml disagree: make lock"; exit 1; }
+	@touch $@ $(DEMO_READY)
+
+.venv-lock/.ready: Makefile
+	$(need_python)
+	@echo "==> set-up: uv $(UV_VERSION) in .venv-lock, to solve the versions"
+	@$(PYTHON) -m venv .venv-lock
+	@.venv-lock/bin/python -m pip --disable-pip-version-check install --quiet uv==$(UV_VERSION)
+	@touch $@

@@ -1,0 +1,38 @@
+"""How numbers are written for people: widths rounded outwards, counts exact."""
+
+from __future__ import annotations
+
+import math
+
+
+def width(value: float, digits: int = 4) -> str:
+    """A half-width with a few significant digits, never smaller than it is.
+
+    >>> width(0.09991), width(0.099912), width(1e-7 / 3)
+    ('0.09991', '0.09992', '3.334e-08')
+    """
+    if value == 0.0 or not math.isfinite(value):
+        return str(value)
+    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    # A relative hair's breadth, so that 0.1 is not shown as 0.1001.
+    return f"{math.ceil(value / unit * (1.0 - 1e-12)) * unit:.{digits}g}"
+
+
+def count(value: int) -> str:
+    """A count with thousands marked.
+
+    >>> count(1059740)
+    '1,059,740'
+    """
+    return f"{value:,}"
+
+
+def percent(beta: float) -> str:
+    """The confidence 1 - beta, rounded down.
+
+    >>> percent(0.05), percent(1e-6)
+    ('95%', '99.9999%')
+    """
+    digits = max(0, math.ceil(-math.log10(beta)) - 1)
+    scale = 10.0**digits
+    return f"{math.floor((1.0 - beta) * 100.0 * scale * (1 + 1e-15)) / scale:.{digits}f}%"

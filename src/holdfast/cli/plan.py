@@ -1,0 +1,93 @@
+"""`holdfast plan`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from holdfast.cli import console
+from holdfast.cli.types import COUNT, picture_path
+from holdfast.errors import InvalidInput
+
+_NAMES = "sharp, ours-n, ours-u, adaptive, jlnrss+, jlnrss, split"
+
+
+@click.command()
+@click.option("--n0", type=COUNT, help="Records when the first query is asked.")
+@click.option("--n", type=COUNT, help="Records at the end.")
+@click.option("--static", type=COUNT, metavar="N", help="Short for --n0 N --n N --batches 1.")
+@click.option("--growth", type=float, help="n / n0, when solving for the records.")
+@click.option("--alpha", type=float, help="The half-width that every answer must have.")
+@click.option("--queries", type=COUNT, help="How many queries; the cap on answers if adaptive.")
+@click.option("--beta", type=float, required=True, help="Probability that any answer misses.")
+@click.option("--batches", type=COUNT, help="Fixed schedule: so many batches evenly from n0 to n.")
+@click.option("--certificate", metavar="NAME", help=f"One of {_NAMES}.  [default: the tightest]")
+@click.option("--compare", is_flag=True, help="Put the question to every certificate.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Draw the comparison as PNG or SVG.",
+)
+def plan(
+    n0: int | None,
+    n: int | None,
+    static: int | None,
+    growth: float | None,
+    alpha: float | None,
+    queries: int | None,
+    beta: float,
+    batches: int | None,
+    certificate: str | None,
+    compare: bool,
+    as_json: bool,
+    plot: Path | None,
+) -> None:
+    """How many queries, how wide, how many records: give two of the three.
+
+    \b
+    holdfast plan --n0 500000 --n 1500000 --alpha 0.1 --beta 0.05
+        how many queries fit
+    holdfast plan --n0 500000 --n 1500000 --queries 100000 --beta 0.05
+        how wide their answers are
+    holdfast plan --queries 100000 --alpha 0.1 --growth 3 --beta 0.05
+        how many records that takes
+
+    Without --batches the analyst decides as they go when to ask. Exit code 2 means that the
+    question can't be meant, 1 that the target is out of reach.
+    """
+    if static is not None:
+        if n0 is not None or n is not None or batches is not None:
+            raise InvalidInput("--static", "given without --n0, --n and --batches", static)
+        n0, n, batches = static, static, 1
+    if plot is not None:
+        picture_path(plot)
+
+    from holdfast import planning
+
+    question: planning.Question = {
+        "beta": beta,
+        "alpha": alpha,
+        "queries": queries,
+        "n0": n0,
+        "n": n,
+        "growth": growth,
+        "batches": batches,
+    }
+    solved = planning.plan(**question, certificate=certificate)
+    entries = planning.compare(**question) if compare or plot is not None else ()
+    if plot is not None:
+        from holdfast.plots.comparison import draw_comparison
+
+        draw_comparison(entries, solved, plot)
+    if as_json:
+        extra = {"comparison": [entry.to_dict() for entry in entries]} if compare else {}
+        console.show_json({**solved.to_dict(), **extra})
+        return
+    console.show_plan(solved)
+    if compare:
+        console.show_comparison(entries, solved.solved_for)
+    if plot is not None:
+        console.show_saved([plot])

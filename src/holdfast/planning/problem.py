@@ -1,0 +1,191 @@
+"""A design question with exactly one unknown, and its answer under one certificate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from holdfast.errors import InvalidInput, NotCertified, Unreachable
+from holdfast.theory.arrays import check_count, check_number, check_probability
+from holdfast.theory.certificates import Batches, Certificate, Growing, Width
+from holdfast.theory.settings import Setting
+
+Unknown: TypeAlias = Literal["queries", "width", "records"]
+
+_LEAST_SIZE = 1  # stands in for n0 = n where the records are what is asked for
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Two of {alpha, queries, records}, and beta; ``unknown`` is the third."""
+
+    unknown: Unknown
+    setting: Setting
+    beta: float
+    alpha: float | None
+    queries: int | None
+    growth: Fraction
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        beta: object,
+        alpha: object = None,
+        queries: object = None,
+        n0: object = None,
+        n: object = None,
+        growth: object = None,
+        batches: object = None,
+    ) -> Problem:
+        """Check what a user gave, and find out what is to be solved for."""
+        if beta is None:
+            raise InvalidInput("beta", "given (the probability that any answer misses)", None)
+        checked_beta = check_probability("beta", beta)
+        checked_alpha = None if alpha is None else check_probability("alpha", alpha)
+        checked_queries = None if queries is None else check_count("queries", queries)
+        b = None if batches is None else check_count("batches", batches)
+        has_records = n0 is not None or n is not None
+        unknown = _unknown(checked_alpha is not None, checked_queries is not None, has_records)
+        if unknown == "records":
+            ratio = _checked_growth(growth, needed=b != 1)
+            size, grown = _LEAST_SIZE, _LEAST_SIZE
+        else:
+            if growth is not None:
+                raise InvalidInput("growth", "left out when n0 and n are given", growth)
+            size, grown = _checked_sizes(n0, n)
+            ratio = Fraction(grown, size)
+        setting: Setting = Growing(size, grown) if b is None else Batches(size, grown, b=b)
+        return cls(unknown, setting, checked_beta, checked_alpha, checked_queries, ratio)
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the analyst decides as they go when to ask."""
+        return isinstance(self.setting, Growing)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What one certificate gives for a problem."""
+
+    certificate: Certificate
+    setting: Setting
+    queries: int
+    width: Width
+
+
+def solve(problem: Problem, certificate: Certificate) -> Solution:
+    """Solve for the unknown; raises Unreachable with what would be reachable instead."""
+    setting, queries = problem.setting, problem.queries
+    if problem.unknown == "records":
+        assert queries is not None
+        assert problem.alpha is not None
+        setting = _smallest_setting(problem, certificate, queries, problem.alpha)
+    elif problem.unknown == "queries":
+        assert problem.alpha is not None
+        queries = certificate.queries(setting, problem.alpha, problem.beta)
+        if queries == 0:
+            raise _no_query_fits(problem, certificate, problem.alpha)
+    assert queries is not None
+    width = certificate.width(setting.at(queries), problem.beta)
+    if width.value >= 1.0:
+        raise _says_nothing(problem, certificate, queries)
+    return Solution(certificate, setting, queries, width)
+
+
+def gain(problem: Problem, solution: Solution, other: Solution) -> float:
+    """How many times better the other solution is at what was asked for."""
+    if problem.unknown == "queries":
+        return other.queries / solution.queries
+    if problem.unknown == "width":
+        return solution.width.value / other.width.value
+    return solution.setting.n / other.setting.n
+
+
+def objection(problem: Problem, certificate: Certificate) -> str | None:
+    """Why the certificate does not hold in this setting; None if it does."""
+    probe = problem.setting.sized(problem.setting.n0, problem.growth)
+    return certificate.objection(probe.at(problem.queries or 1))
+
+
+def _unknown(has_alpha: bool, has_queries: bool, has_records: bool) -> Unknown:
+    given = {"alpha": has_alpha, "queries": has_queries, "records (n0 and n)": has_records}
+    missing = [name for name, there in given.items() if not there]
+    if len(missing) != 1:
+        got = ", ".join(name for name, there in given.items() if there) or "none of them"
+        raise InvalidInput(
+            "the question",
+            "given by exactly two of alpha, queries and records (n0 and n)",
+            got,
+            "leave out the one to solve for",
+        )
+    if not has_alpha:
+        return "width"
+    return "queries" if not has_queries else "records"
+
+
+def _checked_sizes(n0: object, n: object) -> tuple[int, int]:
+    if n0 is None or n is None:
+        name = "n0" if n0 is None else "n"
+        raise InvalidInput(name, "given along with the other of n0 and n", None)
+    size, grown = check_count("n0", n0), check_count("n", n)
+    if grown < size:
+        raise InvalidInput("n", f"at least n0 = {size}", grown)
+    return size, grown
+
+
+def _checked_growth(growth: object, needed: bool) -> Fraction:
+    required = "a finite number of at least 1 (the ratio n / n0)"
+    if growth is None:
+        if needed:
+            raise InvalidInput("growth", required, None, "it says how far the data will grow")
+        return Fraction(1)
+    ratio = check_number("growth", growth, required)
+    if not 1.0 <= ratio <= 1e12:
+        raise InvalidInput("growth", required, growth)
+    return Fraction(ratio).limit_denominator(10**6)
+
+
+def _smallest_setting(
+    problem: Problem, certificate: Certificate, queries: int, alpha: float
+) -> Setting:
+    try:
+        return certificate.records(problem.setting, queries, alpha, problem.beta, problem.growth)
+    except NotCertified as error:
+        raise Unreachable(
+            f"a width of ±{alpha:g} for {queries:,} queries",
+            "it would need more than 10^18 records; ask for a larger alpha or fewer queries",
+            {"alpha": alpha, "queries": queries},
+        ) from error
+
+
+def _no_query_fits(problem: Problem, certificate: Certificate, alpha: float) -> Unreachable:
+    setting = problem.setting
+    one = certificate.width(setting.at(1), problem.beta).value
+    needed = _smallest_setting(problem, certificate, 1, alpha)
+    return Unreachable(
+        f"a width of ±{alpha:g} with {_sizes(setting)} ({certificate.name})",
+        f"a single query has width ±{one:.4g}, and ±{alpha:g} for one needs {_sizes(needed)}",
+        {"alpha": alpha, "reachable_width": one, "needed_n0": needed.n0, "needed_n": needed.n},
+    )
+
+
+def _says_nothing(problem: Problem, certificate: Certificate, queries: int) -> Unreachable:
+    most = certificate.queries(problem.setting, 0.5, problem.beta)
+    reachable = (
+        f"{most:,} would have width ±0.5"
+        if most
+        else f"not even one has width ±0.5 with {_sizes(problem.setting)}"
+    )
+    return Unreachable(
+        f"a width below ±1 for {queries:,} queries ({certificate.name})",
+        reachable,
+        {"queries": queries, "reachable_queries": most},
+    )
+
+
+def _sizes(setting: Setting) -> str:
+    if setting.n0 == setting.n:
+        return f"n = {setting.n:,}"
+    return f"n0 = {setting.n0:,} and n = {setting.n:,}"

@@ -1,0 +1,65 @@
+"""One look for every picture: a colour and a line for each certificate, everywhere the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.errors import InvalidInput, MissingExtra
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which the colour-blind can tell apart.
+COLOURS = {
+    "sharp": "#D55E00",
+    "ours-n": "#0072B2",
+    "ours-u": "#56B4E9",
+    "adaptive": "#009E73",
+    "jlnrss+": "#CC79A7",
+    "jlnrss": "#999999",
+    "split": "#333333",
+}
+LINES = {"jlnrss": "--", "jlnrss+": "--", "split": ":", "ours-u": "-."}
+
+
+def require_matplotlib() -> None:
+    """Say early, and helpfully, that pictures need the extra."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("drawing a picture", "plot") from error
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of its own, without pyplot's global state."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def tidy(axes: Axes) -> None:
+    """Keep the data, drop the box."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(length=3, color="#888888", labelsize=9)
+
+
+def save(figure: Figure, paths: Sequence[Path]) -> None:
+    """Write the figure to each path, in the format its name says."""
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": "holdfast", "svg.fonttype": "none"}):
+        for path in paths:
+            try:
+                figure.savefig(path, dpi=150, metadata={"Date": None} if _is_svg(path) else None)
+            except OSError as error:
+                raise InvalidInput(
+                    "the picture's file", "one that can be written", str(path)
+                ) from error
+
+
+def _is_svg(path: Path) -> bool:
+    return path.suffix.lower() == ".svg"

@@ -1,0 +1,61 @@
+"""The array types of the theory, and the checks that every formula shares."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.errors import InvalidInput
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+Numbers: TypeAlias = npt.ArrayLike
+
+
+def as_floats(values: Numbers) -> FloatArray:
+    """Any number or array of numbers as an array of doubles."""
+    return np.asarray(values, dtype=np.float64)
+
+
+def broadcast(*values: Numbers) -> tuple[FloatArray, ...]:
+    """The values as arrays of doubles of one common shape."""
+    return tuple(np.broadcast_arrays(*(as_floats(value) for value in values)))
+
+
+def check_probability(name: str, value: object) -> float:
+    """Return ``value`` as a float strictly between 0 and 1, or raise."""
+    number = check_number(name, value, "a number strictly between 0 and 1")
+    if not 0.0 < number < 1.0:
+        raise InvalidInput(name, "a number strictly between 0 and 1", value)
+    return number
+
+
+def check_positive(name: str, value: object) -> float:
+    """Return ``value`` as a finite float above 0, or raise."""
+    number = check_number(name, value, "a positive finite number")
+    if not 0.0 < number < math.inf:
+        raise InvalidInput(name, "a positive finite number", value)
+    return number
+
+
+def check_count(name: str, value: object) -> int:
+    """Return ``value`` as a whole number of at least 1, or raise."""
+    required = "a whole number of at least 1"
+    number = check_number(name, value, required)
+    if not (1.0 <= number < math.inf and number == math.floor(number)):
+        raise InvalidInput(name, required, value)
+    # Through float only what came as a float: whole numbers beyond 2**53 stay exact.
+    return int(value) if isinstance(value, int | np.integer) else int(number)
+
+
+def check_number(name: str, value: object, required: str) -> float:
+    """Return ``value`` as a float that is not NaN, or raise."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InvalidInput(name, required, value)
+    number = float(value)
+    if math.isnan(number):
+        raise InvalidInput(name, required, value)
+    return number

@@ -1,0 +1,39 @@
+"""The certificates: one file a bound, one interface for all.
+
+>>> get("sharp").queries(Batches(n0=100_000, n=100_000), alpha=0.1, beta=0.05)
+6803
+"""
+
+from __future__ import annotations
+
+from holdfast.errors import InvalidInput
+from holdfast.theory.certificates.base import Certificate, Width
+from holdfast.theory.certificates.jlnrss import Jlnrss, JlnrssPlus
+from holdfast.theory.certificates.ours import AdaptiveFilter, OursN, OursU
+from holdfast.theory.certificates.sharp import Lopsided, Sharp
+from holdfast.theory.certificates.split import Split
+from holdfast.theory.settings import Batches, Growing
+
+CERTIFICATES: dict[str, Certificate] = {
+    certificate.name: certificate
+    for certificate in (
+        Sharp(),
+        OursN(),
+        OursU(),
+        AdaptiveFilter(),
+        JlnrssPlus(),
+        Jlnrss(),
+        Split(),
+    )
+}
+"""Every certificate by its name, tightest kind first."""
+
+__all__ = ["CERTIFICATES", "Batches", "Certificate", "Growing", "Lopsided", "Width", "get"]
+
+
+def get(name: str) -> Certificate:
+    """The certificate of that name."""
+    try:
+        return CERTIFICATES[name]
+    except KeyError:
+        raise InvalidInput("certificate", f"one of {', '.join(CERTIFICATES)}", name) from None

@@ -1,0 +1,10 @@
+"""Hypothesis profiles; `pytest --hypothesis-profile=NAME` picks another than the first."""
+
+from hypothesis import settings
+
+# The same examples on every run and every machine, however slow: a red build means a change.
+settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
+# New examples each run, and many of them: for looking for trouble by hand.
+settings.register_profile("search", deadline=None, max_examples=2000, print_blob=True)
+
+settings.load_profile("ci")
