@@ -48,7 +48,7 @@ imports: $(DEV_READY)  ## the layers: who may import whom
 
 unit: $(DEV_READY)  ## the tests, and every example in docstrings, README and docs
 	@echo "==> pytest: tests and examples, in $(JOBS) processes"
-	@$(BIN)/python -m pytest -n $(JOBS)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
 
 bench: $(DEV_READY)  ## run every benchmarks/bench_*.py
 	@ls benchmarks/bench_*.py >/dev/null 2>&1 || { echo "There is no benchmarks/bench_*.py yet."; exit 1; }

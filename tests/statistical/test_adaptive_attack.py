@@ -93,7 +93,10 @@ def signs(rng: np.random.Generator, records: int, columns: int) -> Iterator[Sign
         shape = (records, min(BLOCK, columns - start))
         drawn = np.frombuffer(rng.bytes(-(-shape[0] * shape[1] // 8)), dtype=np.uint8)
         bits = np.unpackbits(drawn, count=shape[0] * shape[1]).reshape(shape)
-        yield np.float32(2.0) * bits - np.float32(1.0)
+        block = bits.astype(np.float32)
+        block *= 2.0
+        block -= 1.0
+        yield block
 
 
 def answer(means: Floats, sigma: float, rng: np.random.Generator) -> Floats:
@@ -110,13 +113,13 @@ def attack(design: Design, sigma: float, rng: np.random.Generator) -> Errors:
         # One record moves the mean by 1/t, against the variance of the answer: the best weight is
         # their quotient. It differs between rounds only.
         trust = 1.0 / (t * (sigma**2 + 0.25 / t))
-        snapshot = np.zeros(n, dtype=np.float32)
-        snapshot[:t] = 1.0
         for block in signs(rng, n, count):
-            # Sums of signs are whole numbers, so single precision holds them exactly.
-            means = (1.0 + (snapshot @ block).astype(np.float64) / t) / 2.0
-            answers = answer(means, sigma, rng)
-            score += block @ (trust * (answers - HALF)).astype(np.float32)
+            # Sums of signs are whole numbers, which single precision holds exactly. And einsum
+            # rather than @, whose threads get in each other's way when tests run in parallel.
+            sums = np.einsum("ij->j", block[:t]).astype(np.float64)
+            answers = answer((1.0 + sums / t) / 2.0, sigma, rng)
+            weights = (trust * (answers - HALF)).astype(np.float32)
+            score += np.einsum("ij,j->i", block, weights)
             correlations.append(answers)
     # A tie counts half: then turning all signs round turns the vote round, and its mean is 1/2.
     vote_on_sample = float(np.mean((1.0 + np.sign(score)) / 2.0, dtype=np.float64))

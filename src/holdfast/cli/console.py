@@ -17,8 +17,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from holdfast.planning import Entry, Plan
+    from holdfast.planning.problem import Unknown
 
-_BAR = 24
+_BAR = 20
+_HEADINGS = {
+    "queries": "how many queries (more is better)",
+    "width": "how wide (narrower is better)",
+    "records": "how many records (fewer is better)",
+}
 
 
 def show_json(values: Mapping[str, Any]) -> None:
@@ -61,28 +67,28 @@ def show_plan(plan: Plan) -> None:
     console.print(grid)
 
 
-def show_comparison(entries: Sequence[Entry], solved_for: str) -> None:
+def show_comparison(entries: Sequence[Entry], solved_for: Unknown) -> None:
     """All certificates side by side, with a bar each."""
+    from rich import box
+    from rich.bar import Bar
     from rich.table import Table
 
-    table = Table(
-        title=f"The same question put to every certificate: {solved_for}", title_justify="left"
-    )
+    table = Table(box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    table.title = f"Every certificate on the same question: {_HEADINGS[solved_for]}"
     table.add_column("certificate", no_wrap=True)
     table.add_column(solved_for, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True, min_width=_BAR)
-    table.add_column("how", overflow="fold")
-    largest = max((_size(e, solved_for) for e in entries if e.is_useful), default=1.0)
+    table.add_column("", no_wrap=True)
+    table.add_column("what it is", overflow="fold")
+    largest = max((entry.result(solved_for) for entry in entries), default=1.0)
     for entry in entries:
         if not entry.is_useful:
-            table.add_row(
-                f"[dim]{entry.certificate}[/]", "[dim]—[/]", "", f"[dim]{entry.reason}[/]"
-            )
+            table.add_row(entry.certificate, "—", "", entry.reason, style="dim")
             continue
-        size = _size(entry, solved_for)
-        bar = "█" * max(1, round(_BAR * size / largest))
+        result = entry.result(solved_for)
+        shown = f"± {width(result)}" if solved_for == "width" else count(int(result))
         late = "" if entry.is_prompt else "; answers may come late"
-        table.add_row(entry.certificate, _shown(entry, solved_for), bar, f"{entry.summary}{late}")
+        bar = Bar(largest, 0.0, result, width=_BAR)
+        table.add_row(entry.certificate, shown, bar, f"{entry.summary}{late}")
     _console().print(table)
 
 
@@ -138,14 +144,3 @@ def _queries_line(plan: Plan) -> str:
     if plan.batches == 1:
         return count(plan.queries)
     return f"{count(plan.queries)} in {plan.batches} batches, evenly from n0 to n"
-
-
-def _size(entry: Entry, solved_for: str) -> float:
-    value = {"queries": entry.queries, "width": entry.width, "records": entry.n}[solved_for]
-    return float(value or 0)
-
-
-def _shown(entry: Entry, solved_for: str) -> str:
-    if solved_for == "width":
-        return f"± {width(entry.width or 0.0)}"
-    return count((entry.queries if solved_for == "queries" else entry.n) or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 
 def width(value: float, digits: int = 4) -> str:
@@ -28,11 +29,10 @@ def count(value: int) -> str:
 
 
 def percent(beta: float) -> str:
-    """The confidence 1 - beta, rounded down.
+    """The confidence 1 - beta, exactly.
 
     >>> percent(0.05), percent(1e-6)
     ('95%', '99.9999%')
     """
-    digits = max(0, math.ceil(-math.log10(beta)) - 1)
-    scale = 10.0**digits
-    return f"{math.floor((1.0 - beta) * 100.0 * scale * (1 + 1e-15)) / scale:.{digits}f}%"
+    confidence = 100 * (1 - Decimal(repr(beta)))
+    return f"{confidence.normalize():f}%"

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from holdfast.errors import Unreachable
-from holdfast.planning.problem import Problem, objection, solve
+from holdfast.planning.problem import Problem, Unknown, objection, solve
 from holdfast.theory.certificates import CERTIFICATES, Certificate
 
 
@@ -32,6 +32,11 @@ class Entry:
     def is_useful(self) -> bool:
         """Whether there is a result."""
         return self.reason is None
+
+    def result(self, solved_for: Unknown) -> float:
+        """The number that was asked for; 0 where there is none."""
+        found = {"queries": self.queries, "width": self.width, "records": self.n}[solved_for]
+        return float(found or 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON has them."""

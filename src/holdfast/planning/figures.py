@@ -75,7 +75,7 @@ def figure_named(name: str, points: int = 10) -> PaperFigure:
         raise InvalidInput("points", "a whole number of at least 2", points)
     ends = np.linspace(150_000, 1_500_000, points).astype(int).tolist()
     at_ratio_3 = tuple(Batches(end // 3, end, b=b) for b in PANELS for end in ends)
-    far_ends = np.linspace(500_000, 3_000_000, points).astype(int).tolist()
+    far_ends = np.linspace(750_000, 3_000_000, points).astype(int).tolist()
     batches = sorted({int(b) for b in np.geomspace(1, 100, 2 * points).round()})
     figures = {
         "fig2": PaperFigure("fig2", "Queries against n, n/n0 = 3", "queries", at_ratio_3),
@@ -86,7 +86,7 @@ def figure_named(name: str, points: int = 10) -> PaperFigure:
             tuple(Batches(500_000, end, b=b) for b in PANELS for end in far_ends),
         ),
         "fig4": PaperFigure(
-            "fig4", "Width against n, 10,000 queries, n/n0 = 3", "width", at_ratio_3
+            "fig4", "Width against n, n/n0 = 3", "width", at_ratio_3
         ),
         "fig5": PaperFigure(
             "fig5",

@@ -9,7 +9,7 @@ from typing import Any, Required, TypedDict
 
 from holdfast.errors import InvalidInput, NotApplicable
 from holdfast.planning.comparison import Entry, comparison
-from holdfast.planning.problem import Problem, Solution, gain, objection, solve
+from holdfast.planning.problem import Problem, Solution, Unknown, gain, objection, solve
 from holdfast.planning.words import advice, assumptions
 from holdfast.theory.certificates import CERTIFICATES, Growing, get
 
@@ -37,7 +37,7 @@ class Plan:
 
     certificate: str
     theorem: str
-    solved_for: str
+    solved_for: Unknown
     n0: int
     n: int
     beta: float

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast.planning import Entry, Plan
-from holdfast.plots.style import COLOURS, new_figure, save, tidy
+from holdfast.plots.style import COLOURS, new_figure, require_matplotlib, save, tidy
 
 _LABELS = {
     "queries": "queries that may be asked (more is better)",
@@ -16,19 +16,24 @@ _LABELS = {
 
 
 def draw_comparison(entries: Sequence[Entry], plan: Plan, path: Path) -> None:
-    """One bar for each certificate that gives a result, on a logarithmic axis."""
+    """One bar for each certificate that gives a result; an axis from zero, so lengths are true."""
+    require_matplotlib()
+    from matplotlib.ticker import MaxNLocator
+
     shown = [entry for entry in entries if entry.is_useful][::-1]
     figure = new_figure(7.5, 1.3 + 0.42 * max(len(shown), 1))
     axes = figure.add_subplot()
-    values = [_value(entry, plan.solved_for) for entry in shown]
+    values = [entry.result(plan.solved_for) for entry in shown]
     axes.barh(
         [entry.certificate + ("" if entry.is_prompt else " (late)") for entry in shown],
         values,
         color=[COLOURS[entry.certificate] for entry in shown],
         height=0.66,
     )
-    axes.set_xscale("log")
-    axes.set_xlim(min(values, default=1.0) / 3.0, max(values, default=1.0) * 5.0)
+    axes.set_xlim(0.0, max(values, default=1.0) * 1.15)
+    if plan.solved_for != "width":
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.xaxis.set_major_locator(MaxNLocator(5))
     for i, value in enumerate(values):
         text = f" ±{value:.3g}" if plan.solved_for == "width" else f" {value:,.0f}"
         axes.text(value, i, text, va="center", fontsize=10)
@@ -37,11 +42,6 @@ def draw_comparison(entries: Sequence[Entry], plan: Plan, path: Path) -> None:
     tidy(axes)
     axes.tick_params(axis="y", length=0, labelsize=10)
     save(figure, [path])
-
-
-def _value(entry: Entry, solved_for: str) -> float:
-    value = {"queries": entry.queries, "width": entry.width, "records": entry.n}[solved_for]
-    return float(value or 0)
 
 
 def _title(plan: Plan) -> str:

@@ -26,11 +26,17 @@ def write_csv(rows: Sequence[Row], path: Path) -> None:
 
 def draw_figure(figure: PaperFigure, rows: Sequence[Row], paths: Sequence[Path]) -> None:
     """Draw all curves of a figure to each of the paths."""
+    require_matplotlib()
+    from matplotlib.ticker import LogLocator, NullLocator
+
     if figure.name == "fig5":
         drawing = new_figure(7.5, 4.4)
         axes = drawing.add_subplot()
         _draw_curves(axes, rows, by_batches=True)
         axes.set_xscale("log")
+        axes.set_xticks([1, 2, 4, 10, 20, 40, 100])
+        axes.xaxis.set_major_formatter("{x:.0f}")
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("batches b")
         all_axes = [axes]
     else:
@@ -40,11 +46,15 @@ def draw_figure(figure: PaperFigure, rows: Sequence[Row], paths: Sequence[Path])
             _draw_curves(axes, [row for row in rows if row.b == b], by_batches=False)
             axes.set_title(f"b = {b}" + (" (static)" if b == 1 else ""), fontsize=10)
             axes.set_xlabel("n, millions")
+    is_count = figure.measure == "queries"
     for axes in all_axes:
         axes.set_yscale("log")
+        if not is_count:
+            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_locator(NullLocator())
         axes.grid(axis="y", color="#E5E5E5", linewidth=0.7)
         tidy(axes)
-    is_count = figure.measure == "queries"
     all_axes[0].set_ylabel("queries k" if is_count else "half-width α")
     fixed = f"α = {ALPHA:g}" if is_count else f"k = {QUERIES:,}"
     drawing.suptitle(f"{figure.title}  ({fixed}, β = {BETA:g})", fontsize=11)

@@ -54,7 +54,7 @@ class Jlnrss(_FreshBatches):
 
     name: ClassVar[str] = "jlnrss"
     theorem: ClassVar[str] = "Theorem C.3, Proposition C.4"
-    summary: ClassVar[str] = "the static bound of Jung et al. on every fresh batch"
+    summary: ClassVar[str] = "Jung et al. on every fresh batch"
 
     def _static(self, n: float, k: float, beta: float, sigma: float | None) -> Width:
         sigma, delta = _best(n, k, beta, sigma)
@@ -67,7 +67,7 @@ class JlnrssPlus(_FreshBatches):
 
     name: ClassVar[str] = "jlnrss+"
     theorem: ClassVar[str] = "Theorem 4.4 with n0 = n, Proposition C.4"
-    summary: ClassVar[str] = "the same with free constants and a tighter conversion"
+    summary: ClassVar[str] = "jlnrss with its constants set free"
 
     def _static(self, n: float, k: float, beta: float, sigma: float | None) -> Width:
         return OursN().width(Schedule([n], [k]), beta, sigma=sigma)

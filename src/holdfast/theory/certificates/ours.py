@@ -30,7 +30,7 @@ class OursN(Certificate):
 
     name: ClassVar[str] = "ours-n"
     theorem: ClassVar[str] = "Theorem 4.4"
-    summary: ClassVar[str] = "the paper's bound, exposure counted per record"
+    summary: ClassVar[str] = "the paper's bound, per record"
     is_uniform: ClassVar[bool] = False
 
     def objection(self, design: Design) -> str | None:
@@ -51,7 +51,7 @@ class OursU(OursN):
     """Theorem 4.4 with the largest delta(t) for every record."""
 
     name: ClassVar[str] = "ours-u"
-    summary: ClassVar[str] = "the paper's bound, every record counted as the most exposed"
+    summary: ClassVar[str] = "the paper's bound, as if all records were the most exposed"
     is_uniform: ClassVar[bool] = True
 
 
@@ -60,7 +60,7 @@ class AdaptiveFilter(OursU):
 
     name: ClassVar[str] = "adaptive"
     theorem: ClassVar[str] = "Theorem C.2"
-    summary: ClassVar[str] = "the paper's bound under its zCDP filter, any pace of asking"
+    summary: ClassVar[str] = "the paper's bound under its filter, any schedule"
 
     def objection(self, design: Design) -> str | None:
         """None: the filter holds whatever the analyst does."""
@@ -118,8 +118,9 @@ def _best(exposure: Exposure, beta: float, sigma: float | None) -> tuple[float, 
         return x if fixed is None else np.append(x, fixed)
 
     def objective(x: FloatArray) -> tuple[float, FloatArray]:
+        # The logarithm of the width, so that one tolerance serves widths of every size.
         value, gradient = _log_gradient(exposure, beta, complete(x))
-        return value, gradient[: x.size]
+        return math.log(value), gradient[: x.size] / value
 
     start = _start(exposure, beta, fixed)
     # Not L-BFGS-B: its calls into threaded BLAS take most of the time on a busy machine.

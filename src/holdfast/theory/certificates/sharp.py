@@ -36,7 +36,7 @@ class Sharp(Certificate):
 
     name: ClassVar[str] = "sharp"
     theorem: ClassVar[str] = "Sharp theorem (a)"
-    summary: ClassVar[str] = "our theorem: one argument for noise and stability together"
+    summary: ClassVar[str] = "our theorem"
 
     def _width(self, design: Design, beta: float, sigma: float | None) -> Width:
         exposure = design.exposure()

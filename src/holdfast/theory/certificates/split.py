@@ -25,7 +25,7 @@ class Split(Certificate):
 
     name: ClassVar[str] = "split"
     theorem: ClassVar[str] = "Proposition C.5"
-    summary: ClassVar[str] = "fresh records for every query, which may have to wait for them"
+    summary: ClassVar[str] = "fresh records for every query"
     mechanism: ClassVar[str] = "split"
     is_prompt: ClassVar[bool] = False
 
