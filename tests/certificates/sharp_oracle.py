@@ -64,7 +64,7 @@ def best_width(pieces, k, beta):
 
 
 def schedule_pieces(n0, n, b, k):
-    """Unit exposure and reach of ``linspace(n0, n, b)`` with k/b queries each, by the definition."""
+    """Unit exposure and reach of ``linspace(n0, n, b)``, k/b queries each, by the definition."""
     if b == 1:
         return [(k / n**2, 1.0)]
     rounds = [n0 + i * (n - n0) // (b - 1) for i in range(b)]

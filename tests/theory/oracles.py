@@ -107,7 +107,8 @@ def snapshot_quantile_loose(k: float, beta: float) -> Real:
 
 def largest_tail(k: float, x: Real) -> Real:
     """P(max_j |N_j| > x) = 1 - P(|N| <= x)^k."""
-    return 1 - mp.erf(mpf(x) / mp.sqrt(2)) ** mpf(k)
+    with mp.extradps(int(mpf(x) ** 2 / 4)):
+        return 1 - mp.erf(mpf(x) / mp.sqrt(2)) ** mpf(k)
 
 
 def largest_quantile(k: float, beta: float) -> Real:
@@ -129,8 +130,11 @@ def largest_mean(g: Callable[[Real], Real], k: float, start: Real, *kinks: Real)
         end = mp.sqrt(start**2 + 2 * mp.log(k) + 180)
         steps = [mpf(step) / 2 for step in (0, 1, 2, 4, 8, 14, 20, 28)]
         inner = sorted({start + step for step in steps if start + step < end} | set(kinks))
-        return mp.quad(
-            lambda x: g(x) * largest_density(k, x), [*inner, end], method="gauss-legendre"
+        scale = max(largest_density(k, x) for x in inner)  # quad stops at an absolute error
+        return scale * mp.quad(
+            lambda x: g(x) * (largest_density(k, x) / scale),
+            [*inner, end],
+            method="gauss-legendre",
         )
 
 

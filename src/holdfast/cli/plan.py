@@ -63,7 +63,10 @@ def plan(
             raise InvalidInput("--static", "given without --n0, --n and --batches", static)
         n0, n, batches = static, static, 1
     if plot is not None:
+        from holdfast.plots.style import require_matplotlib
+
         picture_path(plot)
+        require_matplotlib()
 
     from holdfast import planning
 

@@ -85,9 +85,7 @@ def figure_named(name: str, points: int = 10) -> PaperFigure:
             "queries",
             tuple(Batches(500_000, end, b=b) for b in PANELS for end in far_ends),
         ),
-        "fig4": PaperFigure(
-            "fig4", "Width against n, n/n0 = 3", "width", at_ratio_3
-        ),
+        "fig4": PaperFigure("fig4", "Width against n, n/n0 = 3", "width", at_ratio_3),
         "fig5": PaperFigure(
             "fig5",
             "Queries against b, n0 = 500,000, n = 1,500,000",

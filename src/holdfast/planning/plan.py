@@ -83,7 +83,10 @@ class Plan:
     @classmethod
     def from_json(cls, text: str) -> Plan:
         """The plan that :meth:`to_json` wrote."""
-        values = json.loads(text)
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InvalidInput("plan", "one JSON object", f"text with {error}") from error
         if not isinstance(values, dict):
             raise InvalidInput("plan", "one JSON object", type(values).__name__)
         return cls.from_dict(values)

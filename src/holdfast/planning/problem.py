@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from holdfast.errors import InvalidInput, NotCertified, Unreachable
 from holdfast.theory.arrays import check_count, check_number, check_probability
-from holdfast.theory.certificates import Batches, Certificate, Growing, Width
+from holdfast.theory.certificates import Batches, Certificate, Growing, Width, get
 from holdfast.theory.settings import Setting
 
 Unknown: TypeAlias = Literal["queries", "width", "records"]
@@ -166,7 +166,8 @@ def _no_query_fits(problem: Problem, certificate: Certificate, alpha: float) -> 
     needed = _smallest_setting(problem, certificate, 1, alpha)
     return Unreachable(
         f"a width of ±{alpha:g} with {_sizes(setting)} ({certificate.name})",
-        f"a single query has width ±{one:.4g}, and ±{alpha:g} for one needs {_sizes(needed)}",
+        f"a single query has width ±{one:.4g}, and ±{alpha:g} for one needs {_sizes(needed)}"
+        + _if_split(problem, certificate),
         {"alpha": alpha, "reachable_width": one, "needed_n0": needed.n0, "needed_n": needed.n},
     )
 
@@ -180,9 +181,24 @@ def _says_nothing(problem: Problem, certificate: Certificate, queries: int) -> U
     )
     return Unreachable(
         f"a width below ±1 for {queries:,} queries ({certificate.name})",
-        reachable,
+        reachable + _if_split(problem, certificate),
         {"queries": queries, "reachable_queries": most},
     )
+
+
+def _if_split(problem: Problem, certificate: Certificate) -> str:
+    """What splitting the data would give where this certificate gives nothing."""
+    if not certificate.is_prompt:
+        return ""
+    try:
+        other = solve(problem, get("split"))
+    except Unreachable:
+        return ""
+    if problem.unknown == "queries":
+        what = f"{other.queries:,} of width ±{other.width.value:.4g}"
+    else:
+        what = f"width ±{other.width.value:.4g}"
+    return f"; splitting the data would give {what} (certificate 'split')"
 
 
 def _sizes(setting: Setting) -> str:

@@ -21,7 +21,7 @@ def draw_comparison(entries: Sequence[Entry], plan: Plan, path: Path) -> None:
     from matplotlib.ticker import MaxNLocator
 
     shown = [entry for entry in entries if entry.is_useful][::-1]
-    figure = new_figure(7.5, 1.3 + 0.42 * max(len(shown), 1))
+    figure = new_figure(7.5, 1.6 + 0.42 * max(len(shown), 1))
     axes = figure.add_subplot()
     values = [entry.result(plan.solved_for) for entry in shown]
     axes.barh(
@@ -38,20 +38,28 @@ def draw_comparison(entries: Sequence[Entry], plan: Plan, path: Path) -> None:
         text = f" ±{value:.3g}" if plan.solved_for == "width" else f" {value:,.0f}"
         axes.text(value, i, text, va="center", fontsize=10)
     axes.set_xlabel(_LABELS[plan.solved_for], fontsize=10)
-    axes.set_title(_title(plan), fontsize=11, loc="left")
+    figure.suptitle(_question(plan), fontsize=11, x=0.01, ha="left", weight="bold")
+    axes.set_title(_setting(plan), fontsize=10, x=0.0, ha="left", color="#555555")
     tidy(axes)
     axes.tick_params(axis="y", length=0, labelsize=10)
     save(figure, [path])
 
 
-def _title(plan: Plan) -> str:
-    when = "any schedule" if plan.batches is None else f"{plan.batches} batch{_es(plan.batches)}"
+def _question(plan: Plan) -> str:
+    if plan.solved_for == "queries":
+        return f"How many adaptive queries can be answered within ±{plan.alpha:g}?"
+    if plan.solved_for == "width":
+        return f"How wide are the answers to {plan.queries:,} adaptive queries?"
+    return f"How many records for {plan.queries:,} adaptive answers within ±{plan.alpha:g}?"
+
+
+def _setting(plan: Plan) -> str:
     if plan.solved_for == "records":
-        return f"{plan.queries:,} queries, ±{plan.alpha:g}, β = {plan.beta:g}, {when}"
-    size = f"n = {plan.n:,}" if plan.n0 == plan.n else f"n from {plan.n0:,} to {plan.n:,}"
-    wanted = f"±{plan.alpha:g}" if plan.solved_for == "queries" else f"{plan.queries:,} queries"
-    return f"{size}, {wanted}, β = {plan.beta:g}, {when}"
-
-
-def _es(number: int) -> str:
-    return "" if number == 1 else "es"
+        growth = plan.n / plan.n0
+        data = "data that is all there" if growth == 1 else f"data that grows {growth:.3g}-fold"
+    elif plan.n0 == plan.n or plan.batches == 1:
+        data = f"{plan.n:,} records"
+    else:
+        data = f"data that grows from {plan.n0:,} to {plan.n:,} records"
+    asked = {None: ", asked at any time", 1: ""}.get(plan.batches, f", {plan.batches} batches")
+    return f"{data}{asked}; all answers hold together with probability {1.0 - plan.beta:g}"

@@ -15,6 +15,10 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 Numbers: TypeAlias = npt.ArrayLike
 
 
+LARGEST_COUNT = 10**18
+"""Beyond any dataset or analysis, and still exact as a whole number of 64 bits."""
+
+
 def as_floats(values: Numbers) -> FloatArray:
     """Any number or array of numbers as an array of doubles."""
     return np.asarray(values, dtype=np.float64)
@@ -42,10 +46,10 @@ def check_positive(name: str, value: object) -> float:
 
 
 def check_count(name: str, value: object) -> int:
-    """Return ``value`` as a whole number of at least 1, or raise."""
-    required = "a whole number of at least 1"
+    """Return ``value`` as a whole number from 1 to 10^18, or raise."""
+    required = "a whole number from 1 to 10^18"
     number = check_number(name, value, required)
-    if not (1.0 <= number < math.inf and number == math.floor(number)):
+    if not (1.0 <= number <= LARGEST_COUNT and number == math.floor(number)):
         raise InvalidInput(name, required, value)
     # Through float only what came as a float: whole numbers beyond 2**53 stay exact.
     return int(value) if isinstance(value, int | np.integer) else int(number)

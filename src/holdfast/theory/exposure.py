@@ -161,7 +161,9 @@ class Schedule:
         """
         if b == 1:
             return cls([n], [queries], sensitivity)
-        rounds = n0 + np.arange(b, dtype=np.int64) * (n - n0) // (b - 1)
+        stride, rest = divmod(n - n0, b - 1)
+        step = np.arange(b, dtype=np.int64)
+        rounds = n0 + step * stride + step * rest // (b - 1)
         counts = np.full(b, queries // b, dtype=np.float64)
         counts[: queries % b] += 1.0
         rounds, where = np.unique(rounds, return_inverse=True)  # b may exceed the rounds there are

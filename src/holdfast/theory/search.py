@@ -14,9 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.errors import NotCertified
-from holdfast.theory.arrays import FloatArray
-
-_LARGEST_COUNT = 10**18
+from holdfast.theory.arrays import LARGEST_COUNT, FloatArray
 
 
 def smallest_float(
@@ -42,7 +40,7 @@ def smallest_float(
 
 
 def largest_count(cost: Callable[[int], float], limit: float, guess: int = 1000) -> int:
-    """Largest whole k >= 1 with ``cost(k) <= limit`` for a rising cost; 0 if even k = 1 is over.
+    """Largest whole k from 1 to 10^18 with ``cost(k) <= limit`` for a rising cost; 0 if none.
 
     Both ``cost(k) <= limit`` and ``cost(k + 1) > limit`` have been evaluated on return.
 
@@ -54,13 +52,19 @@ def largest_count(cost: Callable[[int], float], limit: float, guess: int = 1000)
         value = cost(k)
         return _Probe(value <= limit, _log_ratio(value, limit))
 
-    return _last_left(probe, guess)
+    return _last_left(probe, guess, LARGEST_COUNT)
 
 
-def smallest_count(cost: Callable[[int], float], limit: float, guess: int = 1000) -> int:
-    """Smallest whole n >= 1 with ``cost(n) <= limit`` for a falling cost.
+def smallest_count(
+    cost: Callable[[int], float],
+    limit: float,
+    guess: int = 1000,
+    most: int = LARGEST_COUNT,
+) -> int:
+    """Smallest whole n from 1 to ``most`` with ``cost(n) <= limit`` for a falling cost.
 
-    Both ``cost(n) <= limit`` and ``cost(n - 1) > limit`` (for n > 1) have been evaluated on return.
+    Raises if not even ``most`` will do. Both ``cost(n) <= limit`` and, for n > 1,
+    ``cost(n - 1) > limit`` have been evaluated on return.
 
     >>> smallest_count(lambda n: 1 / n, 0.001)
     1000
@@ -71,7 +75,10 @@ def smallest_count(cost: Callable[[int], float], limit: float, guess: int = 1000
         # Not "value > limit": a NaN must count as over the limit.
         return _Probe(not value <= limit, -_log_ratio(value, limit))
 
-    return _last_left(probe, guess) + 1
+    last = _last_left(probe, guess, most)
+    if last == most:
+        raise NotCertified("a smallest count", {"searched up to": most, "limit": limit})
+    return last + 1
 
 
 class _Probe(NamedTuple):
@@ -87,25 +94,25 @@ def _log_ratio(value: float, limit: float) -> float:
     return math.log(value / limit) if value > 0.0 else -math.inf
 
 
-def _last_left(probe: Callable[[int], _Probe], guess: int) -> int:
-    """Last whole point left of the crossing, 0 if none; every decision rests on ``is_left``."""
+def _last_left(probe: Callable[[int], _Probe], guess: int, most: int) -> int:
+    """Last point in [1, most] left of the crossing, 0 if none; decided by ``is_left`` alone."""
     low, high = 0, 0
     low_offset, high_offset = -math.inf, math.inf
-    point = max(1, guess)
+    point = min(max(1, guess), most)
     step = 4
     while low == 0 or high == 0:  # bracket, with strides that widen
         is_left, offset = probe(point)
         if is_left:
             low, low_offset = point, offset
-            point = low * step
+            if low == most:
+                return most
+            point = min(low * step, most)
         else:
             high, high_offset = point, offset
             if high == 1:
                 return 0
             point = max(1, high // step)
         step = min(step * 4, 4096)
-        if point > _LARGEST_COUNT:
-            raise NotCertified("a largest count", {"at least": low, "searched up to": point})
     halve = False
     while high - low > 1:
         width = high - low
@@ -139,7 +146,7 @@ def _geometric_middle(low: int, high: int) -> int:
 
 
 def _slope(low: int, low_offset: float, high: int, high_offset: float) -> float:
-    slope = (high_offset - low_offset) / math.log(high / low)
+    slope = (high_offset - low_offset) / math.log1p((high - low) / low)
     return slope if math.isfinite(slope) else 0.0
 
 

@@ -11,7 +11,13 @@ from typing import ClassVar
 import numpy as np
 
 from holdfast.errors import NotApplicable
-from holdfast.theory.arrays import FloatArray, check_count, check_positive, check_probability
+from holdfast.theory.arrays import (
+    LARGEST_COUNT,
+    FloatArray,
+    check_count,
+    check_positive,
+    check_probability,
+)
 from holdfast.theory.exposure import Design, Schedule, statistical
 from holdfast.theory.noise import OUTWARD
 from holdfast.theory.search import largest_count, smallest_count
@@ -97,7 +103,8 @@ class Certificate(ABC):
         def cost(n0: int) -> float:
             return self.width(setting.sized(n0, growth).at(queries), beta).value
 
-        return setting.sized(smallest_count(cost, alpha, guess), growth)
+        most = int(LARGEST_COUNT / growth)
+        return setting.sized(smallest_count(cost, alpha, guess, most), growth)
 
 
 def round_noise(design: Design) -> FloatArray | None:

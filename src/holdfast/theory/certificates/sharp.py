@@ -30,6 +30,8 @@ from holdfast.theory.noise import OUTWARD, own_noise_factor
 from holdfast.theory.search import smallest_float
 from holdfast.theory.transfer import kappa, sharp_interval, tilt
 
+_LARGEST_LOG_EPSILON = math.log(1000.0)
+
 
 class Sharp(Certificate):
     """The tightest certificate for every Gaussian design, fixed or adaptive."""
@@ -120,11 +122,14 @@ def best_epsilon(exposure: Exposure, sigma: float, beta: float) -> float:
         return math.log(max(mass, 1e-300) / target)
 
     mu_most = float(mu.max())
-    guess = math.log(mu_most * _one_mu_centre(target / float(exposure.reach.sum())))
+    centre = _one_mu_centre(target / float(exposure.reach.sum()))
+    guess = min(math.log(mu_most * centre), _LARGEST_LOG_EPSILON)
     low, high = guess - 0.1, guess + 0.1
     while surplus(low) < 0.0:
         low -= 1.0
     while surplus(high) > 0.0:
+        if high > _LARGEST_LOG_EPSILON:  # kappa is 1 in double precision: nothing is stable here
+            return math.exp(_LARGEST_LOG_EPSILON)
         high += 1.0
     return math.exp(float(brentq(surplus, low, high, xtol=1e-10, rtol=1e-14)))
 

@@ -1,0 +1,86 @@
+"""The package as others see it: its names, its weight, and who may do what."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import holdfast
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "holdfast"
+
+
+def test_all_is_what_is_public():
+    public = {name for name in dir(holdfast) if not name.startswith("_")}
+    assert public == set(holdfast.__all__) - {"__version__"}
+    assert all(getattr(holdfast, name) is not None for name in holdfast.__all__)
+    assert sorted(holdfast.__all__, key=str) == list(holdfast.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    assert not hasattr(holdfast, "plans")
+
+
+def test_version_is_the_projects():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert holdfast.__version__ == project["version"]
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    assert "## Unreleased" in changes or f"## {project['version']}" in changes
+
+
+def test_importing_and_help_load_nothing_heavy():
+    code = (
+        "import sys, holdfast.cli; "
+        "print([m for m in ('numpy', 'scipy', 'matplotlib', 'rich') if m in sys.modules])"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert finished.stdout.strip() == "[]"
+
+
+def modules_that(uses):
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if uses(node):
+                found.add(path.relative_to(SOURCE).as_posix())
+    return found
+
+
+def test_only_the_console_prints():
+    def prints(node):
+        return (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name | ast.Attribute)
+            and (getattr(node.func, "id", None) or getattr(node.func, "attr", None))
+            in {"print", "echo", "secho"}
+        )
+
+    # The entry point itself says what went wrong, before anything else may be importable.
+    assert modules_that(prints) == {"cli/console.py", "cli/__init__.py"}
+
+
+def test_files_stay_small():
+    lengths = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines())
+        for folder in (SOURCE, ROOT / "tests")
+        for path in folder.rglob("*.py")
+    }
+    assert {name: length for name, length in lengths.items() if length > 600} == {}
+
+
+def test_the_wheel_holds_the_package_and_its_types(tmp_path):
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT],
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    expected = {f"holdfast/{path.relative_to(SOURCE)}" for path in SOURCE.rglob("*.py")}
+    assert expected | {"holdfast/py.typed"} <= names
+    assert not any(name.startswith("tests") for name in names)
