@@ -98,7 +98,7 @@ def test_unreachable_says_so_when_splitting_would_reach():
         plan(n0=500, n=500, alpha=0.1, beta=0.05)
     assert plan(n0=500, n=500, alpha=0.1, beta=0.05, certificate="split").queries == 2
     with pytest.raises(Unreachable, match="splitting the data would give width ±"):
-        plan(n0=10, n=10, queries=1, beta=0.05)
+        plan(n0=4, n=4, queries=1, beta=0.05)
 
 
 def test_too_many_queries_says_how_many_would_do():

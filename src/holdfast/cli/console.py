@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from holdfast.cli.figures import count, percent, width
+from holdfast.numerals import count, percent, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable

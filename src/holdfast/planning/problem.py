@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from holdfast.errors import InvalidInput, NotCertified, Unreachable
+from holdfast.numerals import width
 from holdfast.theory.arrays import check_count, check_number, check_probability
 from holdfast.theory.certificates import Batches, Certificate, Growing, Width, get
 from holdfast.theory.settings import Setting
@@ -88,10 +89,10 @@ def solve(problem: Problem, certificate: Certificate) -> Solution:
         if queries == 0:
             raise _no_query_fits(problem, certificate, problem.alpha)
     assert queries is not None
-    width = certificate.width(setting.at(queries), problem.beta)
-    if width.value >= 1.0:
+    found = certificate.width(setting.at(queries), problem.beta)
+    if found.value >= 1.0:
         raise _says_nothing(problem, certificate, queries)
-    return Solution(certificate, setting, queries, width)
+    return Solution(certificate, setting, queries, found)
 
 
 def gain(problem: Problem, solution: Solution, other: Solution) -> float:
@@ -166,7 +167,7 @@ def _no_query_fits(problem: Problem, certificate: Certificate, alpha: float) -> 
     needed = _smallest_setting(problem, certificate, 1, alpha)
     return Unreachable(
         f"a width of ±{alpha:g} with {_sizes(setting)} ({certificate.name})",
-        f"a single query has width ±{one:.4g}, and ±{alpha:g} for one needs {_sizes(needed)}"
+        f"a single query has width ±{width(one)}, and ±{alpha:g} for one needs {_sizes(needed)}"
         + _if_split(problem, certificate),
         {"alpha": alpha, "reachable_width": one, "needed_n0": needed.n0, "needed_n": needed.n},
     )
@@ -195,9 +196,9 @@ def _if_split(problem: Problem, certificate: Certificate) -> str:
     except Unreachable:
         return ""
     if problem.unknown == "queries":
-        what = f"{other.queries:,} of width ±{other.width.value:.4g}"
+        what = f"{other.queries:,} of width ±{width(other.width.value)}"
     else:
-        what = f"width ±{other.width.value:.4g}"
+        what = f"width ±{width(other.width.value)}"
     return f"; splitting the data would give {what} (certificate 'split')"
 
 

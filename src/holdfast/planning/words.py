@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.errors import Unreachable
+from holdfast.numerals import width
 from holdfast.planning.problem import Problem, Solution, gain, solve
 from holdfast.theory.certificates import Batches, get
 
@@ -84,5 +85,5 @@ def _shown(problem: Problem, solution: Solution) -> str:
     if problem.unknown == "queries":
         return f"{solution.queries:,} queries"
     if problem.unknown == "width":
-        return f"a width of ±{solution.width.value:.4g}"
+        return f"a width of ±{width(solution.width.value)}"
     return f"{solution.setting.n:,} records"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from holdfast.numerals import width
 from holdfast.planning import Entry, Plan
 from holdfast.plots.style import COLOURS, new_figure, require_matplotlib, save, tidy
 
@@ -35,7 +36,7 @@ def draw_comparison(entries: Sequence[Entry], plan: Plan, path: Path) -> None:
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.xaxis.set_major_locator(MaxNLocator(5))
     for i, value in enumerate(values):
-        text = f" ±{value:.3g}" if plan.solved_for == "width" else f" {value:,.0f}"
+        text = f" ±{width(value)}" if plan.solved_for == "width" else f" {value:,.0f}"
         axes.text(value, i, text, va="center", fontsize=10)
     axes.set_xlabel(_LABELS[plan.solved_for], fontsize=10)
     figure.suptitle(_question(plan), fontsize=11, x=0.01, ha="left", weight="bold")
