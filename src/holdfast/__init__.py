@@ -2,7 +2,7 @@
 
 >>> import holdfast
 >>> holdfast.plan(n0=10_000, n=30_000, alpha=0.1, beta=0.05).max_queries
-352
+642
 """
 
 from __future__ import annotations

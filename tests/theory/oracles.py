@@ -164,27 +164,35 @@ def own_noise_cvar(k: float, beta: float, low: float, high: float, factor: float
 
 def rdp_delta(order: Real, divergence: Real, eps: Real) -> Real:
     """Proposition D.8: e^((order-1)(divergence-eps)) / (order-1) (1 - 1/order)^order."""
-    order = mpf(order)
-    factor = mp.exp((order - 1) * (mpf(divergence) - mpf(eps)))
-    return factor / (order - 1) * (1 - 1 / order) ** order
+    order = mp.convert(order)
+    with _room_next_to_one(order):
+        factor = mp.exp((order - 1) * (mpf(divergence) - mpf(eps)))
+        return factor / (order - 1) * (1 - 1 / order) ** order
 
 
 def rdp_epsilon(order: Real, divergence: Real, delta: Real) -> Real:
     """Proposition D.8 solved for eps; not below 0."""
-    order = mpf(order)
-    scale = (1 - 1 / order) ** order / (order - 1)
-    return max(mpf(divergence) + mp.log(scale / mpf(delta)) / (order - 1), mpf(0))
+    order = mp.convert(order)
+    with _room_next_to_one(order):
+        scale = (1 - 1 / order) ** order / (order - 1)
+        return max(mpf(divergence) + mp.log(scale / mpf(delta)) / (order - 1), mpf(0))
+
+
+def _room_next_to_one(order: Real) -> Any:
+    """As many digits more as order - 1 hides, twice."""
+    return mp.extradps(max(0, int(-2 * mp.log10(order - 1))))
 
 
 def psi(order: Real, rho: Real, eps: Real) -> Real:
     """Lemma 4.2 and Corollary D.9: the delta of rho-zCDP from one order."""
-    return rdp_delta(order, mpf(order) * mpf(rho), eps)
+    return rdp_delta(order, order * mpf(rho), eps)
 
 
 def zcdp_order(rho: float, eps: float) -> Real:
-    """The order that makes psi smallest: the zero of d log psi / d order, by bisection.
+    """The order that makes psi smallest.
 
-    log psi = (g - 1)(g rho - eps) + g log(1 - 1/g) - log(g - 1) is convex (Corollary D.9).
+    log psi = (g - 1)(g rho - eps) + g log(1 - 1/g) - log(g - 1) is smooth and convex in g (proof of
+    Corollary D.9): the zero of its derivative, found in log(g - 1), in which the derivative rises.
     """
     rho, eps = mpf(rho), mpf(eps)
 
@@ -192,10 +200,13 @@ def zcdp_order(rho: float, eps: float) -> Real:
         less = mp.exp(log_less)
         return (2 * less + 1) * rho - eps + mp.log(less / (1 + less))
 
-    low, high = mpf(-3000), mpf(300)
-    with mp.workdps(40):
-        root = mp.findroot(slope, (low, high), solver="anderson", tol=mpf(10) ** -60, verify=False)
-    return 1 + mp.exp(root)
+    low, high = mpf(-5000), mpf(100)
+    while high - low > 1:
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+    root = mp.findroot(slope, (low, high), solver="secant")
+    with mp.extradps(max(0, int(-root))):
+        return 1 + mp.exp(root)
 
 
 def zcdp_delta(rho: float, eps: float) -> Real:

@@ -125,7 +125,7 @@ def plan(
     >>> plan(n0=500_000, n=1_500_000, alpha=0.1, beta=0.05).paces
     Paces(at_n0=99147, evenly=297441, at_n=892324)
     >>> round(plan(n0=10_000, n=10_000, queries=50, beta=0.05, batches=1).width, 4)
-    0.0816
+    0.0806
     """
     problem = Problem.of(
         beta=beta, alpha=alpha, queries=queries, n0=n0, n=n, growth=growth, batches=batches

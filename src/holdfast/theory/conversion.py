@@ -47,7 +47,7 @@ def zcdp_order(rho: Numbers, eps: Numbers) -> FloatArray:
     Newton's method from the left climbs to it without ever passing it.
 
     >>> round(float(zcdp_order(0.005, 1.0)), 3)
-    101.498
+    101.49
     """
     rho, eps = broadcast(rho, eps)
     rho = np.maximum(rho, 1e-100)  # an unexposed record: any order will do

@@ -38,8 +38,8 @@ def posterior_stability_transfer(
 ) -> Accuracy:
     """Theorem 3.2: snapshot accuracy and posterior stability to the population, for any c > 0.
 
-    >>> posterior_stability_transfer(0.25, 0.001, 0.125, 0.01, c=0.125).alpha
-    array(0.5)
+    >>> float(posterior_stability_transfer(0.25, 0.001, 0.125, 0.01, c=0.125).alpha)
+    0.5
     """
     posterior = posterior_accuracy(alpha, beta, c)
     return Accuracy(posterior.alpha + as_floats(epsilon), posterior.beta + as_floats(delta))

@@ -1,7 +1,7 @@
 """The certificates: one file a bound, one interface for all.
 
 >>> get("sharp").queries(Batches(n0=100_000, n=100_000), alpha=0.1, beta=0.05)
-6803
+6804
 """
 
 from __future__ import annotations
