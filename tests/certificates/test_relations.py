@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.errors import NotApplicable
 from holdfast.theory import exposure as exposure_module
 from holdfast.theory.certificates import Batches, Growing, get
 from holdfast.theory.exposure import Adaptive, BudgetProfile, Schedule, statistical
@@ -222,6 +223,13 @@ def test_lopsided_intervals_hold_at_a_given_noise():
     reached = float(profile(design.exposure().mu(sigma), fixed.epsilon)[0])
     cvar = largest_cvar(100, 0.05)
     assert fixed.offset == pytest.approx(sigma * cvar + reached / 0.05, rel=1e-9)
+
+
+def test_lopsided_intervals_are_for_statistical_queries_only():
+    """The proof of part (b) needs the mean of q itself, which a martingale difference has not."""
+    design = Schedule([10_000], [10], sensitivity=lambda t: 2.0 / t)
+    with pytest.raises(NotApplicable, match="statistical"):
+        SHARP.lopsided(design, 0.05, at=0.1)
 
 
 def test_split_is_what_hoeffding_gives():

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.special import ndtri
 
+from holdfast.errors import NotApplicable
 from holdfast.theory.arrays import (
     FloatArray,
     Numbers,
@@ -23,7 +24,13 @@ from holdfast.theory.arrays import (
     check_positive,
     check_probability,
 )
-from holdfast.theory.certificates.base import Certificate, Width, round_noise, total_width
+from holdfast.theory.certificates.base import (
+    Certificate,
+    Width,
+    needs_statistical,
+    round_noise,
+    total_width,
+)
 from holdfast.theory.exposure import Design, Exposure
 from holdfast.theory.gaussian import profile, tilt_divergence, tilt_mass, tilt_slope
 from holdfast.theory.noise import OUTWARD, own_noise_factor
@@ -59,10 +66,16 @@ class Sharp(Certificate):
     def lopsided(
         self, design: Design, beta: float, *, at: float, sigma: float | None = None
     ) -> Lopsided:
-        """Part (b): intervals that are narrow near 0 and 1, chosen best for a true value ``at``."""
+        """Part (b): intervals that are narrow near 0 and 1, chosen best for a true value ``at``.
+
+        A plan reports either these or the uniform width: to use both costs the sum of their betas.
+        """
         beta, at = check_probability("beta", beta), check_probability("at", at)
+        objection = needs_statistical(design)
+        if objection is not None:
+            raise NotApplicable("sharp, part (b)", objection)
         exposure = design.exposure()
-        factor = _noise_factor(exposure, beta) * exposure.noise_high
+        factor = _noise_factor(exposure, beta)
         fixed = None if sigma is None else check_positive("sigma", sigma)
         start = self.width(design, beta, sigma=sigma).constants
 
@@ -77,9 +90,7 @@ class Sharp(Certificate):
 
         def objective(x: FloatArray) -> float:
             eps, sigma = unpack(x)
-            return offset(coarse, eps, sigma) + exposure.extremes.t_delta_high * float(
-                tilt(at, eps)
-            )
+            return offset(coarse, eps, sigma) + float(tilt(at, eps))
 
         first = [math.log(start["epsilon"]), math.log(start["sigma"])][: 2 - (fixed is not None)]
         found = minimize(objective, first, method="Nelder-Mead", options={"xatol": 1e-6})
