@@ -14,6 +14,19 @@ from holdfast.theory.arrays import FloatArray, Numbers, as_floats, broadcast
 from holdfast.theory.search import smallest_float
 
 
+def privacy_loss_delta(losses: Numbers, probabilities: Numbers, eps: Numbers) -> FloatArray:
+    """Lemma D.7: the least delta for a privacy loss Z of known law, ``E max(0, 1 - e^{eps - Z})``.
+
+    The law is given by its atoms along the last axis.
+
+    >>> float(privacy_loss_delta([-1.0, 1.0], [0.25, 0.75], eps=1.0))  # randomised response
+    0.0
+    """
+    losses, eps = as_floats(losses), as_floats(eps)[..., None]
+    excess = -np.expm1(np.minimum(eps - losses, 0.0))
+    return as_floats(np.sum(as_floats(probabilities) * excess, axis=-1))
+
+
 def log_rdp_delta(order: Numbers, divergence: Numbers, eps: Numbers) -> FloatArray:
     """Logarithm of the delta of Proposition D.8, from a Renyi divergence of the given order.
 

@@ -171,15 +171,25 @@ def tilt(a: Numbers, epsilon: Numbers) -> FloatArray:
 
 
 def sharp_transfer(
-    cvar: Numbers, epsilon: Numbers, delta_reach: Numbers, beta: Numbers
+    cvar: Numbers,
+    epsilon: Numbers,
+    delta_reach: Numbers,
+    beta: Numbers,
+    t_delta_high: Numbers = 1.0,
 ) -> FloatArray:
     """The sharp theorem, part (a), for any (eps, delta(.))-DP interaction: the uniform width.
 
     ``CVaR_beta(M) + kappa + (1 - kappa)/beta sum_s delta(s) / m_s``, with ``cvar`` the first term
-    and ``delta_reach`` the sum. See docs/sharp-bound.md for statement and proof.
+    and ``delta_reach`` the sum. For low-sensitivity queries give the largest t Delta_t, and
+    ``max Delta_t`` over t >= m_s in place of 1/m_s; for minimisation queries both with 2 Delta_t,
+    M being the largest excess loss on a snapshot. See docs/sharp-bound.md for the proof.
+
+    >>> round(float(sharp_transfer(0.05, 0.15, 1e-4, 0.05)), 4)
+    0.0894
     """
     k = kappa(epsilon)
-    return as_floats(as_floats(cvar) + k + (1.0 - k) * as_floats(delta_reach) / as_floats(beta))
+    failure = (1.0 - k) * as_floats(delta_reach) / as_floats(beta)
+    return as_floats(as_floats(cvar) + k * as_floats(t_delta_high) + failure)
 
 
 def sharp_interval(
