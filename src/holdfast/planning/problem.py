@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from holdfast.errors import InvalidInput, NotCertified, Unreachable
 from holdfast.numerals import width
-from holdfast.theory.arrays import check_count, check_number, check_probability
+from holdfast.theory.arrays import check_count, check_growth, check_number, check_probability
 from holdfast.theory.certificates import Batches, Certificate, Growing, Width, get
 from holdfast.theory.settings import Setting
 
@@ -130,10 +130,7 @@ def _checked_sizes(n0: object, n: object) -> tuple[int, int]:
     if n0 is None or n is None:
         name = "n0" if n0 is None else "n"
         raise InvalidInput(name, "given along with the other of n0 and n", None)
-    size, grown = check_count("n0", n0), check_count("n", n)
-    if grown < size:
-        raise InvalidInput("n", f"at least n0 = {size}", grown)
-    return size, grown
+    return check_growth(n0, n)
 
 
 def _checked_growth(growth: object, needed: bool) -> Fraction:

@@ -55,6 +55,14 @@ def check_count(name: str, value: object) -> int:
     return int(value) if isinstance(value, int | np.integer) else int(number)
 
 
+def check_growth(n0: object, n: object) -> tuple[int, int]:
+    """Return the sizes at the start and at the end as whole numbers with n0 <= n, or raise."""
+    start, end = check_count("n0", n0), check_count("n", n)
+    if end < start:
+        raise InvalidInput("n", f"at least n0 = {start}", end)
+    return start, end
+
+
 def check_number(name: str, value: object, required: str) -> float:
     """Return ``value`` as a float that is not NaN, or raise."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):

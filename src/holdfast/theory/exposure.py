@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import digamma
 
 from holdfast.errors import InvalidInput
-from holdfast.theory.arrays import FloatArray, IntArray, Numbers, as_floats, check_count
+from holdfast.theory.arrays import FloatArray, IntArray, Numbers, as_floats, check_growth
 
 Sensitivity: TypeAlias = Callable[[FloatArray], FloatArray]
 
@@ -232,10 +232,7 @@ class Adaptive:
     sensitivity: Sensitivity = statistical
 
     def __post_init__(self) -> None:
-        check_count("n0", self.n0)
-        check_count("n", self.n)
-        if self.n < self.n0:
-            raise InvalidInput("n", f"at least n0 = {self.n0}", self.n)
+        check_growth(self.n0, self.n)
         if not 0.0 < self.queries < np.inf:
             raise InvalidInput("queries", "a positive finite number", self.queries)
         if self.profile is not None and self.profile.ends[-1] < self.n:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from holdfast.errors import InvalidInput
-from holdfast.theory.arrays import check_count
+from holdfast.theory.arrays import check_count, check_growth
 from holdfast.theory.exposure import Adaptive, Schedule, Sensitivity, statistical
 
 
@@ -24,10 +23,7 @@ class _Growth:
     sensitivity: Sensitivity = statistical
 
     def __post_init__(self) -> None:
-        check_count("n0", self.n0)
-        check_count("n", self.n)
-        if self.n < self.n0:
-            raise InvalidInput("n", f"at least n0 = {self.n0}", self.n)
+        check_growth(self.n0, self.n)
 
 
 @dataclass(frozen=True)
