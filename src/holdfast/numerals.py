@@ -1,4 +1,4 @@
-"""How numbers are written for people: widths rounded outwards, counts exact."""
+"""How numbers are written for people: widths up, budgets down, counts exact."""
 
 from __future__ import annotations
 
@@ -17,6 +17,16 @@ def width(value: float, digits: int = 4) -> str:
     unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
     # A relative hair's breadth, so that 0.1 is not shown as 0.1001.
     return f"{math.ceil(value / unit * (1.0 - 1e-12)) * unit:.{digits}g}"
+
+
+def budget(value: float, digits: int = 6) -> str:
+    """A budget with a few significant digits, never larger than it is.
+
+    >>> budget(0.00498447885)
+    '0.00498447'
+    """
+    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    return f"{math.floor(value / unit * (1.0 + 1e-12)) * unit:.{digits}g}"
 
 
 def count(value: int) -> str:

@@ -9,12 +9,13 @@ import click
 from holdfast import __version__
 from holdfast.cli.plan import plan
 from holdfast.cli.reproduce import reproduce
+from holdfast.cli.types import HELP
 from holdfast.errors import HoldfastError, InvalidInput, NotApplicable
 
 __all__ = ["exit_code", "holdfast", "main"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings=HELP)
 @click.version_option(__version__, prog_name="holdfast")
 def holdfast() -> None:
     """Answers that stay valid however often growing data is asked."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from holdfast.numerals import count, percent, width
+from holdfast.numerals import budget, count, percent, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,8 +59,8 @@ def show_plan(plan: Plan) -> None:
     )
     grid.add_row("Made up of", " + ".join(f"{width(v)} {name}" for name, v in plan.terms.items()))
     if plan.sigma is not None:
-        budget = "" if plan.budget is None else f", budget {plan.budget:.6g} (mu² per record)"
-        grid.add_row("Noise", f"sigma {plan.sigma:.6g}{budget}")
+        limit = "" if plan.budget is None else f", budget {budget(plan.budget)} (mu² per record)"
+        grid.add_row("Noise", f"sigma {plan.sigma:.6g}{limit}")
     for label, lines in (("It holds if", plan.assumptions), ("Consider", plan.advice)):
         for i, line in enumerate(lines):
             grid.add_row(label if i == 0 else "", line)

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from holdfast.cli import console
-from holdfast.cli.types import COUNT, picture_path
+from holdfast.cli.types import COUNT, HELP, picture_path
 from holdfast.errors import InvalidInput
 
 _NAMES = "sharp, ours-n, ours-u, adaptive, jlnrss+, jlnrss, split"
 
 
-@click.command()
+@click.command(context_settings=HELP)
 @click.option("--n0", type=COUNT, help="Records when the first query is asked.")
 @click.option("--n", type=COUNT, help="Records at the end.")
 @click.option("--static", type=COUNT, metavar="N", help="Short for --n0 N --n N --batches 1.")

@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from holdfast.cli import console
-from holdfast.cli.types import COUNT
+from holdfast.cli.types import COUNT, HELP, folder
 
 _FIGURES = ("fig2", "fig3", "fig4", "fig5")
 
 
-@click.command()
+@click.command(context_settings=HELP)
 @click.argument("figure", type=click.Choice([*_FIGURES, "all"]))
 @click.option(
     "--out",
@@ -34,7 +34,7 @@ def reproduce(figure: str, out: Path, points: int) -> None:
     from holdfast.plots.paper import draw_figure, require_matplotlib, write_csv
 
     require_matplotlib()
-    out.mkdir(parents=True, exist_ok=True)
+    folder(out)
     for name in _FIGURES if figure == "all" else (figure,):
         wanted = figure_named(name, points)
         with console.progress(wanted.title, total=wanted.size) as advance:

@@ -34,6 +34,8 @@ class Count(click.ParamType[int]):
 
 COUNT = Count()
 
+HELP = {"help_option_names": ["-h", "--help"]}
+
 PICTURE_SUFFIXES = (".png", ".svg")
 
 
@@ -43,4 +45,14 @@ def picture_path(path: Path) -> Path:
         raise InvalidInput("the picture's name", "one that ends in .png or .svg", str(path))
     if not path.parent.is_dir():
         raise InvalidInput("the picture's folder", "one that exists", str(path.parent))
+    return path
+
+
+def folder(path: Path) -> Path:
+    """A folder to write to, made if it is not there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"{path}: {error.strerror}"
+        raise InvalidInput("the folder", "one that can be written to", reason) from error
     return path

@@ -8,7 +8,13 @@ from typing import Literal, TypeAlias
 
 from holdfast.errors import InvalidInput, NotCertified, Unreachable
 from holdfast.numerals import width
-from holdfast.theory.arrays import check_count, check_growth, check_number, check_probability
+from holdfast.theory.arrays import (
+    LARGEST_BATCHES,
+    check_count,
+    check_growth,
+    check_number,
+    check_probability,
+)
 from holdfast.theory.certificates import Batches, Certificate, Growing, Width, get
 from holdfast.theory.settings import Setting
 
@@ -46,7 +52,7 @@ class Problem:
         checked_beta = check_probability("beta", beta)
         checked_alpha = None if alpha is None else check_probability("alpha", alpha)
         checked_queries = None if queries is None else check_count("queries", queries)
-        b = None if batches is None else check_count("batches", batches)
+        b = None if batches is None else check_count("batches", batches, LARGEST_BATCHES)
         has_records = n0 is not None or n is not None
         unknown = _unknown(checked_alpha is not None, checked_queries is not None, has_records)
         if unknown == "records":

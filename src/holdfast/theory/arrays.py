@@ -18,6 +18,9 @@ Numbers: TypeAlias = npt.ArrayLike
 LARGEST_COUNT = 10**18
 """Beyond any dataset or analysis, and still exact as a whole number of 64 bits."""
 
+LARGEST_BATCHES = 10**7
+"""Rounds are listed one by one."""
+
 
 def as_floats(values: Numbers) -> FloatArray:
     """Any number or array of numbers as an array of doubles."""
@@ -45,11 +48,11 @@ def check_positive(name: str, value: object) -> float:
     return number
 
 
-def check_count(name: str, value: object) -> int:
-    """Return ``value`` as a whole number from 1 to 10^18, or raise."""
-    required = "a whole number from 1 to 10^18"
+def check_count(name: str, value: object, most: int = LARGEST_COUNT) -> int:
+    """Return ``value`` as a whole number from 1 to ``most``, or raise."""
+    required = f"a whole number from 1 to 10^{len(str(most)) - 1}"
     number = check_number(name, value, required)
-    if not (1.0 <= number <= LARGEST_COUNT and number == math.floor(number)):
+    if not (1.0 <= number <= most and number == math.floor(number)):
         raise InvalidInput(name, required, value)
     # Through float only what came as a float: whole numbers beyond 2**53 stay exact.
     return int(value) if isinstance(value, int | np.integer) else int(number)

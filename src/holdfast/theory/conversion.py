@@ -8,7 +8,7 @@ Gaussian mechanism :func:`holdfast.theory.gaussian.profile` is exact and tighter
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import xlog1py
 
 from holdfast.theory.arrays import FloatArray, Numbers, as_floats, broadcast
 from holdfast.theory.search import smallest_float
@@ -19,8 +19,9 @@ def privacy_loss_delta(losses: Numbers, probabilities: Numbers, eps: Numbers) ->
 
     The law is given by its atoms along the last axis.
 
-    >>> float(privacy_loss_delta([-1.0, 1.0], [0.25, 0.75], eps=1.0))  # randomised response
-    0.0
+    >>> truth = np.e / (1.0 + np.e)  # randomised response, which is 1-DP
+    >>> privacy_loss_delta([-1.0, 1.0], [1.0 - truth, truth], eps=[0.0, 1.0]).round(4)
+    array([0.4621, 0.    ])
     """
     losses, eps = as_floats(losses), as_floats(eps)[..., None]
     excess = -np.expm1(np.minimum(eps - losses, 0.0))
@@ -34,9 +35,11 @@ def log_rdp_delta(order: Numbers, divergence: Numbers, eps: Numbers) -> FloatArr
     """
     order = as_floats(order)
     less = order - 1.0
-    # (1 - 1/order)^order / (order - 1) = (order - 1)^(order - 1) / order^order
+    # (1 - 1/order)^order / (order - 1) = (1 - 1/order)^(order - 1) / order, also for order = 1
     return as_floats(
-        less * (as_floats(divergence) - as_floats(eps)) + xlogy(less, less) - xlogy(order, order)
+        less * (as_floats(divergence) - as_floats(eps))
+        + xlog1py(less, -1.0 / order)
+        - np.log(order)
     )
 
 
@@ -64,15 +67,16 @@ def zcdp_order(rho: Numbers, eps: Numbers) -> FloatArray:
     """
     rho, eps = broadcast(rho, eps)
     rho = np.maximum(rho, 1e-100)  # an unexposed record: any order will do
-    # gamma - 1 by itself, since gamma may be close to 1
-    less = np.maximum(0.5 * (eps / rho - 1.0), np.exp(-3.0 * np.minimum(rho, 200.0)))
+    # gamma - 1 by itself, since gamma may be close to 1; both starts lie left of the root
+    near_one = np.minimum(np.exp(np.clip(eps - rho - 1.0, -700.0, 700.0)), 0.5 / rho)
+    less = np.maximum(0.5 * (eps / rho - 1.0), near_one)
     for _ in range(100):
         value = (2.0 * less + 1.0) * rho - eps + np.log(less) - np.log1p(less)
         step = -value / (2.0 * rho + 1.0 / (less * (less + 1.0)))
         less = less + np.maximum(step, 0.0)
         if np.all(np.abs(step) <= 1e-13 * less):
             break
-    return as_floats(1.0 + np.maximum(less, 1e-12))
+    return as_floats(1.0 + less)
 
 
 def zcdp_delta(rho: Numbers, eps: Numbers, order: Numbers | None = None) -> FloatArray:

@@ -16,7 +16,16 @@ import numpy as np
 from scipy.special import digamma
 
 from holdfast.errors import InvalidInput
-from holdfast.theory.arrays import FloatArray, IntArray, Numbers, as_floats, check_growth
+from holdfast.theory.arrays import (
+    LARGEST_BATCHES,
+    LARGEST_COUNT,
+    FloatArray,
+    IntArray,
+    Numbers,
+    as_floats,
+    check_count,
+    check_growth,
+)
 
 Sensitivity: TypeAlias = Callable[[FloatArray], FloatArray]
 
@@ -112,6 +121,7 @@ class Schedule:
     """Rounds and numbers of queries that are fixed before the first answer.
 
     ``noise`` gives rounds their own noise, relative to the sigma that a certificate chooses.
+    Rounds without queries are dropped, but the last round given stays the horizon ``n``.
 
     >>> schedule = Schedule(rounds=[100, 200], counts=[3, 4])
     >>> schedule.exposure().unit * 200**2  # records 1-100 meet 3 queries at 100 and 4 at 200
@@ -123,6 +133,7 @@ class Schedule:
     sensitivity: Sensitivity = statistical
     noise: FloatArray | None = None
     queries: float = field(init=False)
+    n: int = field(init=False)
 
     def __init__(
         self,
@@ -131,7 +142,7 @@ class Schedule:
         sensitivity: Sensitivity = statistical,
         noise: Numbers | None = None,
     ) -> None:
-        rounds, counts = _checked_rounds(rounds), as_floats(counts)
+        rounds, counts = _checked_rounds("rounds", rounds), as_floats(counts)
         if counts.shape != rounds.shape or not np.all((counts >= 0.0) & (counts < np.inf)):
             raise InvalidInput("counts", "one finite number >= 0 for each round", _shown(counts))
         asked = counts > 0.0
@@ -147,6 +158,7 @@ class Schedule:
         object.__setattr__(self, "sensitivity", sensitivity)
         object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "queries", float(self.counts.sum()))
+        object.__setattr__(self, "n", int(rounds[-1]))
 
     @classmethod
     def batches(
@@ -159,6 +171,9 @@ class Schedule:
         >>> Schedule.batches(10, 30, 3, 7).counts
         array([3., 2., 2.])
         """
+        n0, n = check_growth(n0, n)
+        b = check_count("batches", b, LARGEST_BATCHES)
+        queries = check_count("queries", queries)
         if b == 1:
             return cls([n], [queries], sensitivity)
         stride, rest = divmod(n - n0, b - 1)
@@ -168,11 +183,6 @@ class Schedule:
         counts[: queries % b] += 1.0
         rounds, where = np.unique(rounds, return_inverse=True)  # b may exceed the rounds there are
         return cls(rounds, np.bincount(where, weights=counts), sensitivity)
-
-    @property
-    def n(self) -> int:
-        """The last round, and so the number of records that are used."""
-        return int(self.rounds[-1])
 
     @property
     def fresh_batches(self) -> tuple[FloatArray, FloatArray] | None:
@@ -210,7 +220,7 @@ class BudgetProfile:
     levels: Sequence[float]
 
     def __post_init__(self) -> None:
-        _checked_rounds(self.ends)
+        _checked_rounds("ends", self.ends)
         levels = as_floats(self.levels)
         if levels.shape != (len(self.ends),) or not np.all((levels > 0.0) & (levels < np.inf)):
             raise InvalidInput("levels", "one positive number for each end", self.levels)
@@ -254,7 +264,7 @@ class Adaptive:
             )
             return Exposure(
                 records=high - low,
-                unit=levels * (self.queries / _capacity(edges, levels, self.n0)),
+                unit=levels * (self.queries / _capacity(edges, levels)),
                 reach=waiting + arriving,
                 queries=self.queries,
                 first_round=float(self.n0),
@@ -263,14 +273,16 @@ class Adaptive:
         return self._low_sensitivity_exposure()
 
     def _pieces(self) -> tuple[FloatArray, FloatArray]:
+        """Edges between records with different budgets, and the budgets that can be spent."""
         if self.profile is None:
             return as_floats([0.0, self.n]), as_floats([1.0])
-        ends = np.minimum(as_floats(self.profile.ends), self.n)
-        used = np.diff(ends, prepend=0.0) > 0.0
-        # A query at round tau charges every record up to tau, so none can be exposed to more than
-        # an earlier one's budget, whatever its own.
-        levels = np.minimum.accumulate(as_floats(self.profile.levels)[used])
-        return np.concatenate(([0.0], ends[used])), levels
+        ends = as_floats(self.profile.ends)
+        # A query charges every record up to its round, and so at least the first n0: no record can
+        # be exposed to more than an earlier one's budget, nor one of the first n0 than another's.
+        levels = np.minimum.accumulate(as_floats(self.profile.levels))
+        first, last = np.searchsorted(ends, [self.n0, self.n])
+        edges = np.concatenate(([0.0], ends[first:last], [self.n]))
+        return edges, levels[first : last + 1]
 
     def _low_sensitivity_exposure(self) -> Exposure:
         if self.profile is not None:
@@ -295,25 +307,25 @@ class Adaptive:
 Design: TypeAlias = Schedule | Adaptive
 
 
-def _capacity(edges: FloatArray, levels: FloatArray, n0: int) -> float:
-    """Most answers that budgets ``levels`` (for sigma = 1) admit at rounds from n0 on.
+def _capacity(edges: FloatArray, levels: FloatArray) -> float:
+    """Most answers that falling budgets ``levels`` (for sigma = 1) admit at rounds from n0 on.
 
     The exposure y_s that all queries at rounds >= s add up to stays below the budget of s, and the
-    answers are n0^2 y_n0 + sum over s > n0 of (2 s - 1) y_s (docs/sharp-bound.md).
+    answers are n0^2 y_n0 + sum over s > n0 of (2 s - 1) y_s (docs/sharp-bound.md, section 9). The
+    first piece holds the first n0 records, so this is a sum of squares' differences.
     """
-    squares = np.maximum(edges, n0) ** 2
-    at_start = levels[np.searchsorted(edges, n0, side="left") - 1]
-    return float(n0**2 * at_start + np.sum(levels * np.diff(squares)))
+    return float(np.sum(levels * np.diff(edges**2)))
 
 
-def _checked_rounds(rounds: Numbers) -> IntArray:
+def _checked_rounds(name: str, rounds: Numbers) -> IntArray:
     given = np.asarray(rounds)
-    required = "a list of whole numbers >= 1 in increasing order"
-    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iuf":
-        raise InvalidInput("rounds", required, _shown(given))
+    required = "a list of whole numbers from 1 to 10^18 in increasing order"
+    is_list = given.ndim == 1 and given.size > 0 and given.dtype.kind in "iuf"
+    if not is_list or not np.all((given >= 1) & (given <= LARGEST_COUNT)):
+        raise InvalidInput(name, required, _shown(given))
     whole = given.astype(np.int64)
-    if whole[0] < 1 or np.any(np.diff(whole) <= 0) or np.any(whole != given):
-        raise InvalidInput("rounds", required, _shown(given))
+    if np.any(np.diff(whole) <= 0) or np.any(whole != given):
+        raise InvalidInput(name, required, _shown(given))
     return whole
 
 

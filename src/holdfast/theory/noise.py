@@ -44,8 +44,8 @@ def largest_quantile(k: Numbers, beta: Numbers) -> FloatArray:
 
 def largest_tail(k: Numbers, x: Numbers) -> FloatArray:
     """P(M > x), accurate also where it is tiny."""
-    single = erfc(as_floats(x) / _SQRT2)
-    with np.errstate(divide="ignore"):  # log1p(-1) at x = 0 is -inf: the tail is 1
+    single = np.minimum(erfc(as_floats(x) / _SQRT2), 1.0)  # below 0, M is larger for certain
+    with np.errstate(divide="ignore"):  # log1p(-1) is -inf: the tail is 1
         return as_floats(-np.expm1(as_floats(k) * np.log1p(-single)))
 
 

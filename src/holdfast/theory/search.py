@@ -89,9 +89,9 @@ class _Probe(NamedTuple):
 
 
 def _log_ratio(value: float, limit: float) -> float:
-    if math.isnan(value) or value == math.inf:
-        return math.inf
-    return math.log(value / limit) if value > 0.0 else -math.inf
+    if 0.0 < value < math.inf and 0.0 < limit < math.inf:
+        return math.log(value / limit)
+    return -math.inf if value <= limit else math.inf
 
 
 def _last_left(probe: Callable[[int], _Probe], guess: int, most: int) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from holdfast.theory.arrays import check_count, check_growth
+from holdfast.theory.arrays import LARGEST_BATCHES, check_count, check_growth
 from holdfast.theory.exposure import Adaptive, Schedule, Sensitivity, statistical
 
 
@@ -34,7 +34,7 @@ class Batches(_Growth):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("batches", self.b)
+        check_count("batches", self.b, LARGEST_BATCHES)
 
     def at(self, queries: int) -> Schedule:
         """The schedule of that many queries."""

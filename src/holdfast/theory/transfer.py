@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
 from holdfast.theory.arrays import FloatArray, Numbers, as_floats
 
@@ -166,8 +167,10 @@ def kappa(epsilon: Numbers) -> FloatArray:
 
 def tilt(a: Numbers, epsilon: Numbers) -> FloatArray:
     """How far an event of probability a can be tilted by e^eps: lambda a (1-a) / (1 + lambda a)."""
-    a, lam = as_floats(a), np.expm1(as_floats(epsilon))
-    return as_floats(lam * a * (1.0 - a) / (1.0 + lam * a))
+    a, epsilon = as_floats(a), as_floats(epsilon)
+    # Over e^eps, which may overflow, above and below.
+    share = -np.expm1(-epsilon)
+    return as_floats(share * a * (1.0 - a) / (np.exp(-epsilon) + share * a))
 
 
 def sharp_transfer(
@@ -213,6 +216,5 @@ def sharp_interval(
 
 
 def _untilt(tilted: FloatArray, epsilon: Numbers) -> FloatArray:
-    """The theta in [0, 1] with theta + tilt(theta) = tilted, 0 below the range."""
-    tilted = np.clip(tilted, 0.0, 1.0)
-    return as_floats(tilted / (tilted + np.exp(as_floats(epsilon)) * (1.0 - tilted)))
+    """The theta in [0, 1] with theta + tilt(theta) = tilted: a shift of the log-odds by eps."""
+    return as_floats(expit(logit(np.clip(tilted, 0.0, 1.0)) - as_floats(epsilon)))

@@ -120,28 +120,26 @@ def _widest(sizes: FloatArray, counts: FloatArray, width: Callable[[float, float
     """The widest batch, found without looking at them all.
 
     A width rises with the queries of a batch and falls with its size, so only batches that no other
-    beats in both can be widest, and a run of those is bounded by the smallest size with the most
-    queries in it: branch and bound.
+    beats in both can be widest, and a run of those is no wider than the smallest size with the most
+    queries in it. Best-first search: the first single batch to come up is the widest.
     """
     if sizes.min() < 1.0:
         return NOWHERE
     hardest = _hardest(sizes, counts)
     sizes, counts = sizes[hardest], counts[hardest]  # both rising
-    best = width(sizes[-1], counts[-1])
-    runs = [(-math.inf, 0, sizes.size - 1)]
-    while runs:
-        bound, first, last = heapq.heappop(runs)
-        if -bound <= best.value:
-            break
+
+    def run(first: int, last: int) -> tuple[float, int, int, Width]:
+        ceiling = width(sizes[first], counts[last])
+        return -ceiling.value, first, last, ceiling
+
+    runs = [run(0, sizes.size - 1)]
+    while True:
+        _, first, last, ceiling = heapq.heappop(runs)
         if first == last:
-            continue
+            return ceiling
         middle = (first + last) // 2
-        for start, end in ((first, middle), (middle + 1, last)):
-            ceiling = width(sizes[start], counts[end])
-            if start == end and ceiling.value > best.value:
-                best = ceiling
-            heapq.heappush(runs, (-ceiling.value, start, end))
-    return best
+        heapq.heappush(runs, run(first, middle))
+        heapq.heappush(runs, run(middle + 1, last))
 
 
 def _hardest(sizes: FloatArray, counts: FloatArray) -> IntArray:

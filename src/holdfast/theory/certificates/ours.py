@@ -124,7 +124,7 @@ def _best(exposure: Exposure, beta: float, sigma: float | None) -> tuple[float, 
 
     start = _start(exposure, beta, fixed)
     # Not L-BFGS-B: its calls into threaded BLAS take most of the time on a busy machine.
-    found = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-9})
+    found = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-7})
     best = found.x if found.fun <= objective(start)[0] else start
     log_beta, log_eps, log_sigma = np.clip(complete(best), *_DOMAIN).tolist()
     return math.exp(log_sigma), math.exp(log_beta), math.exp(log_eps)
@@ -140,7 +140,7 @@ def _log_gradient(exposure: Exposure, beta: float, x: FloatArray) -> tuple[float
 
     rho = exposure.rho(sigma)
     most = exposure.most / (2.0 * sigma**2)
-    gamma = float(zcdp_order(most, eps))
+    gamma = max(float(zcdp_order(most, eps)), 1.0 + 1e-12)
     delta = np.exp(np.minimum(log_rdp_delta(gamma, gamma * rho, eps), 600.0))
     # gamma* moves with eps and the largest rho; it is not the best order of the other records.
     pull = (2.0 * gamma - 1.0) * (rho - most) / (2.0 * most + 1.0 / (gamma * (gamma - 1.0)))
