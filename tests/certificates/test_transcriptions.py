@@ -1,5 +1,6 @@
 """The theorems as functions of their free constants, against the printed formulas in 40 digits."""
 
+import itertools
 import math
 
 import pytest
@@ -45,7 +46,7 @@ def printed_theorem_4_4(sigma, snapshot_beta, eps, beta):
     edges = [0, *map(int, SCHEDULE.rounds)]
     total = sum(
         (high - low) * printed_psi(gamma, printed_rho(high, sigma), eps)
-        for low, high in zip(edges[:-1], edges[1:], strict=True)
+        for low, high in itertools.pairwise(edges)
     )
     n0, k = edges[1], mpf(SCHEDULE.queries)
     return (

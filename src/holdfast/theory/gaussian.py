@@ -29,6 +29,8 @@ _FAR = 1e6
 def tradeoff(mu: Numbers, alpha: Numbers) -> FloatArray:
     """Smallest type II error at type I error ``alpha``: G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu).
 
+    Dong, Roth and Su 2022, Definition 6.
+
     >>> round(float(tradeoff(0.0, 0.05)), 12)
     0.95
     """
@@ -65,7 +67,7 @@ def profile_mu(eps: Numbers, delta: Numbers) -> FloatArray:
 
 
 def tilt_divergence(mu: Numbers, eps: Numbers) -> FloatArray:
-    """D_kappa(mu) of the sharp theorem, kappa = tanh(eps/4): what one record may add (docs, (4)).
+    """Sharp bound, (7.1): D_kappa(mu), kappa = tanh(eps/4), what one record may add.
 
     ``E_Q (l - 1 - kappa (1 + sqrt l)^2)^+`` for the likelihood ratio l of N(mu, 1) to N(0, 1):
     ``(1-kappa) Phi(mu/2 - eps/mu) - (1+kappa) Phi(-mu/2 - eps/mu) - 2 kappa e^{-mu^2/8}
@@ -94,7 +96,7 @@ def tilt_mass(mu: Numbers, eps: Numbers) -> FloatArray:
     """Minus the derivative of :func:`tilt_divergence` in kappa, at fixed mu.
 
     ``Phi(mu/2 - c) + Phi(-mu/2 - c) + 2 e^{-mu^2/8} Phi(-c)``, c = eps/mu. At the best eps these,
-    weighted by the reach of the records, sum to beta.
+    weighted by the reach of the records, sum to beta (sharp bound, (7.3)).
     """
     mu, eps, centre, half = _coordinates(mu, eps)
     mass = ndtr(half - centre) + ndtr(-half - centre) + 2.0 * np.exp(-0.5 * half**2) * ndtr(-centre)

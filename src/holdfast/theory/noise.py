@@ -37,20 +37,23 @@ def snapshot_quantile_loose(k: Numbers, beta: Numbers) -> FloatArray:
 
 
 def largest_quantile(k: Numbers, beta: Numbers) -> FloatArray:
-    """The value that M exceeds with probability exactly ``beta``."""
+    """The value that M exceeds with probability exactly ``beta`` (sharp bound, section 3)."""
     tail = -np.expm1(np.log1p(-as_floats(beta)) / as_floats(k))
     return as_floats(_SQRT2 * erfcinv(tail))
 
 
 def largest_tail(k: Numbers, x: Numbers) -> FloatArray:
-    """P(M > x), accurate also where it is tiny."""
+    """P(M > x), accurate also where it is tiny (sharp bound, section 3)."""
     single = np.minimum(erfc(as_floats(x) / _SQRT2), 1.0)  # below 0, M is larger for certain
     with np.errstate(divide="ignore"):  # log1p(-1) is -inf: the tail is 1
         return as_floats(-np.expm1(as_floats(k) * np.log1p(-single)))
 
 
 def largest_excess(k: float, start: float) -> float:
-    """E (M - start)^+, the integral of P(M > x) from ``start`` on, rounded outwards."""
+    """E (M - start)^+, the integral of P(M > x) from ``start`` on, rounded outwards.
+
+    Sharp bound, section 3: the bracket that CVaR minimises.
+    """
     end = max(start + 6.0, _REACH)
     panels = int(np.ceil((end - start) / _PANEL))
     edges = np.linspace(start, end, panels + 1)
@@ -63,8 +66,8 @@ def largest_excess(k: float, start: float) -> float:
 def largest_cvar(k: float, beta: float) -> float:
     """CVaR_beta(M): the mean of M over its worst ``beta`` fraction, rounded outwards.
 
-    For every event B of probability p >= beta, ``E[M; B] <= p CVaR_beta(M)``. It is the smallest
-    ``u + E(M - u)^+ / beta``, which any u bounds from above.
+    Sharp bound, section 3: for every event B of probability p >= beta, ``E[M; B] <= p CVaR_beta``.
+    It is the smallest ``u + E(M - u)^+ / beta``, which any u bounds from above.
 
     >>> round(largest_cvar(1, 0.05), 4)
     2.3378
@@ -76,7 +79,7 @@ def largest_cvar(k: float, beta: float) -> float:
 def own_noise_factor(k: float, beta: float, low: float, high: float) -> float:
     """C such that ``sigma_t C`` covers the noise of rounds whose sigma_t lies in [low, high].
 
-    Sharp note, "rounds with their own noise": the smallest C with
+    Sharp bound, section 10: the smallest C with
     ``CVaR_beta(high (M - C)^+ - low (M - C)^-) <= 0``, which for C beyond the quantile of M is
     ``(high - low) E(M - C)^+ <= low beta (C - CVaR_beta(M))``. Equal noise gives CVaR_beta(M).
     """

@@ -161,12 +161,15 @@ def failure_term(beta: Numbers, slope: Numbers, failure: Numbers) -> FloatArray:
 
 
 def kappa(epsilon: Numbers) -> FloatArray:
-    """Largest value of :func:`tilt`: tanh(eps/4), at a = 1 / (1 + e^{eps/2})."""
+    """Sharp bound, section 2: the largest :func:`tilt`, tanh(eps/4), at a = 1/(1 + e^{eps/2})."""
     return as_floats(np.tanh(0.25 * as_floats(epsilon)))
 
 
 def tilt(a: Numbers, epsilon: Numbers) -> FloatArray:
-    """How far an event of probability a can be tilted by e^eps: lambda a (1-a) / (1 + lambda a)."""
+    """Sharp bound, section 2: how far e^eps can tilt an event of probability a.
+
+    ``lambda a (1 - a) / (1 + lambda a)`` with lambda = e^eps - 1.
+    """
     a, epsilon = as_floats(a), as_floats(epsilon)
     # Over e^eps, which may overflow, above and below.
     share = -np.expm1(-epsilon)

@@ -114,7 +114,10 @@ class Lopsided:
 def stability_terms(
     exposure: Exposure, sigma: float, eps: float, beta: float
 ) -> tuple[float, float]:
-    """``kappa max t Delta_t`` and ``(1/beta) sum_s D_kappa(mu_s) max Delta`` at any eps > 0."""
+    """``kappa max t Delta_t`` and ``(1/beta) sum_s D_kappa(mu_s) max Delta`` at any eps > 0.
+
+    Sharp bound, (7.2), and (11.1) for a sensitivity profile.
+    """
     divergence = tilt_divergence(exposure.mu(sigma), eps)
     failure = float(np.dot(exposure.reach, divergence)) / beta
     return exposure.extremes.t_delta_high * float(kappa(eps)), failure
@@ -123,7 +126,8 @@ def stability_terms(
 def best_epsilon(exposure: Exposure, sigma: float, beta: float) -> float:
     """The eps that makes the stability terms smallest: they are convex in kappa.
 
-    Root of ``sum_s reach_s mass(mu_s, eps) = beta max t Delta_t``, whose left side falls in eps.
+    Sharp bound, (7.3): root of ``sum_s reach_s mass(mu_s, eps) = beta max t Delta_t``, whose left
+    side falls in eps.
     """
     mu = exposure.mu(sigma)
     target = beta * exposure.extremes.t_delta_high
@@ -148,9 +152,10 @@ def best_epsilon(exposure: Exposure, sigma: float, beta: float) -> float:
 def one_mu_stability(mu: Numbers, beta: float, reach: Numbers = 1.0) -> FloatArray:
     """The stability terms where one mu serves all records, in closed form.
 
-    With ``reach`` L = sum_s 1/m_s (1 for static data, at most 1 + log(n/n0)) find c with
-    ``Phi(mu/2 - c) + Phi(-mu/2 - c) + 2 e^{-mu^2/8} Phi(-c) = beta/L``; the terms together are
-    ``(L/beta) (Phi(mu/2 - c) - Phi(-mu/2 - c))``, here evaluated as a sum that holds for any c.
+    Sharp bound, (7.4). With ``reach`` L = sum_s 1/m_s (1 for static data, at most 1 + log(n/n0))
+    find c with ``Phi(mu/2 - c) + Phi(-mu/2 - c) + 2 e^{-mu^2/8} Phi(-c) = beta/L``. The terms add
+    up to ``(L/beta) (Phi(mu/2 - c) - Phi(-mu/2 - c))``, but that holds at the root only: here they
+    are evaluated as they stand, which any c makes valid.
     """
     mu, reach = broadcast(mu, reach)
     top = mu * (60.0 + mu)
