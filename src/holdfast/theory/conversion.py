@@ -71,7 +71,7 @@ def zcdp_order(rho: Numbers, eps: Numbers) -> FloatArray:
     near_one = np.minimum(np.exp(np.clip(eps - rho - 1.0, -700.0, 700.0)), 0.5 / rho)
     less = np.maximum(0.5 * (eps / rho - 1.0), near_one)
     for _ in range(100):
-        value = (2.0 * less + 1.0) * rho - eps + np.log(less) - np.log1p(less)
+        value = (2.0 * less + 1.0) * rho - eps - np.log1p(1.0 / less)
         step = -value / (2.0 * rho + 1.0 / (less * (less + 1.0)))
         less = less + np.maximum(step, 0.0)
         if np.all(np.abs(step) <= 1e-13 * less):
@@ -87,7 +87,8 @@ def zcdp_delta(rho: Numbers, eps: Numbers, order: Numbers | None = None) -> Floa
     """
     rho = as_floats(rho)
     gamma = zcdp_order(rho, eps) if order is None else as_floats(order)
-    return as_floats(np.where(rho > 0.0, rdp_delta(gamma, gamma * rho, eps), 0.0))
+    delta = rdp_delta(gamma, gamma * rho, eps)
+    return as_floats(np.where(rho > 0.0, delta, np.where(rho == 0.0, 0.0, np.nan)))
 
 
 def zcdp_epsilon(rho: Numbers, delta: Numbers) -> FloatArray:
@@ -109,5 +110,6 @@ def zcdp_rho(eps: Numbers, delta: Numbers) -> FloatArray:
 def zcdp_epsilon_bun_steinke(rho: Numbers, delta: Numbers) -> FloatArray:
     """Bun and Steinke 2016, as in Theorem C.3: ``rho + 2 sqrt(rho log(sqrt(pi rho) / delta))``."""
     rho = as_floats(rho)
-    log_ratio = 0.5 * np.log(np.pi * rho) - np.log(as_floats(delta))
+    with np.errstate(divide="ignore"):  # an unexposed record needs no eps
+        log_ratio = 0.5 * np.log(np.pi * rho) - np.log(as_floats(delta))
     return as_floats(rho + 2.0 * np.sqrt(rho * np.maximum(log_ratio, 0.0)))

@@ -46,16 +46,21 @@ def profile(mu: Numbers, eps: Numbers) -> FloatArray:
     0.126937
     """
     mu, eps, centre, half = _coordinates(mu, eps)
-    scaled = 0.5 * np.exp(0.5 * eps - 0.5 * centre**2 - 0.5 * half**2) * _drop(centre, half)
-    direct = ndtr(half - centre) - np.exp(eps + log_ndtr(-half - centre))
-    return np.where(mu > 0.0, np.where(_is_far_below(centre, half), direct, scaled), 0.0)
+    # e^{eps/2} times the common factor
+    scaled = 0.5 * np.exp(-0.5 * (centre - half) ** 2) * _drop(centre, half)
+    direct = ndtr(half - centre) - np.exp(np.minimum(eps, 1e6) + log_ndtr(-half - centre))
+    return _of_exposed(mu, np.where(_is_far_below(centre, half), direct, scaled))
 
 
 def profile_epsilon(mu: Numbers, delta: Numbers) -> FloatArray:
-    """Smallest eps >= 0 with ``profile(mu, eps) <= delta``, from above (the safe side)."""
+    """Smallest eps >= 0 with ``profile(mu, eps) <= delta``, from above (the safe side).
+
+    No eps has delta = 0, but for a record that is not exposed: there it is infinite.
+    """
     mu, delta = broadcast(mu, delta)
     top = mu * (40.0 + 0.5 * mu)
-    return smallest_float(lambda eps: profile(mu, eps) <= delta, np.zeros_like(top), top)
+    eps = smallest_float(lambda eps: profile(mu, eps) <= delta, np.zeros_like(top), top)
+    return np.where((delta > 0.0) | (mu == 0.0), eps, np.inf)
 
 
 def profile_mu(eps: Numbers, delta: Numbers) -> FloatArray:
@@ -89,7 +94,7 @@ def tilt_divergence(mu: Numbers, eps: Numbers) -> FloatArray:
             + np.exp(middle)
         )
     )
-    return np.where(mu > 0.0, np.where(_is_far_below(centre, half), direct, scaled), 0.0)
+    return _of_exposed(mu, np.where(_is_far_below(centre, half), direct, scaled))
 
 
 def tilt_mass(mu: Numbers, eps: Numbers) -> FloatArray:
@@ -100,7 +105,7 @@ def tilt_mass(mu: Numbers, eps: Numbers) -> FloatArray:
     """
     mu, eps, centre, half = _coordinates(mu, eps)
     mass = ndtr(half - centre) + ndtr(-half - centre) + 2.0 * np.exp(-0.5 * half**2) * ndtr(-centre)
-    return np.where(mu > 0.0, mass, 0.0)
+    return _of_exposed(mu, mass)
 
 
 def tilt_slope(mu: Numbers, eps: Numbers) -> FloatArray:
@@ -110,7 +115,7 @@ def tilt_slope(mu: Numbers, eps: Numbers) -> FloatArray:
     slope = _INV_SQRT_2PI * _common_factor(centre, half) + kappa * half * np.exp(
         -0.5 * half**2
     ) * ndtr(-centre)
-    return np.where(mu > 0.0, slope, 0.0)
+    return _of_exposed(mu, slope)
 
 
 def _coordinates(
@@ -121,6 +126,11 @@ def _coordinates(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         centre = np.where(mu > 0.0, np.minimum(eps / mu, _FAR), _FAR)
     return mu, eps, centre, 0.5 * mu
+
+
+def _of_exposed(mu: FloatArray, values: FloatArray) -> FloatArray:
+    """Nothing for a record that is not exposed, and NaN for a mu that is no exposure at all."""
+    return np.where(mu > 0.0, values, np.where(mu == 0.0, 0.0, np.nan))
 
 
 def _common_factor(centre: FloatArray, half: FloatArray) -> FloatArray:

@@ -90,7 +90,7 @@ class _Probe(NamedTuple):
 
 def _log_ratio(value: float, limit: float) -> float:
     if 0.0 < value < math.inf and 0.0 < limit < math.inf:
-        return math.log(value / limit)
+        return math.log(value) - math.log(limit)
     return -math.inf if value <= limit else math.inf
 
 

@@ -173,7 +173,8 @@ def tilt(a: Numbers, epsilon: Numbers) -> FloatArray:
     a, epsilon = as_floats(a), as_floats(epsilon)
     # Over e^eps, which may overflow, above and below.
     share = -np.expm1(-epsilon)
-    return as_floats(share * a * (1.0 - a) / (np.exp(-epsilon) + share * a))
+    rest = np.maximum(np.exp(-epsilon), np.finfo(np.float64).tiny)
+    return as_floats(share * a * (1.0 - a) / (rest + share * a))
 
 
 def sharp_transfer(
