@@ -165,6 +165,8 @@ def own_noise_cvar(k: float, beta: float, low: float, high: float, factor: float
 def rdp_delta(order: Real, divergence: Real, eps: Real) -> Real:
     """Proposition D.8: e^((order-1)(divergence-eps)) / (order-1) (1 - 1/order)^order."""
     order = mp.convert(order)
+    if order == 1:
+        return mpf(1)  # the limit
     with _room_next_to_one(order):
         factor = mp.exp((order - 1) * (mpf(divergence) - mpf(eps)))
         return factor / (order - 1) * (1 - 1 / order) ** order
