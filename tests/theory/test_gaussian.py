@@ -211,6 +211,7 @@ def test_profile_mu_at_epsilon_zero_inverts_the_total_variation():
 def test_no_epsilon_has_delta_zero():
     assert profile_epsilon(1.0, 0.0) == np.inf
     assert profile_epsilon(0.0, 0.0) == 0.0
+    assert profile_mu(1.0, 0.0) == 0.0
 
 
 def test_the_inverses_undo_each_other():

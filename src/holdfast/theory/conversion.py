@@ -104,7 +104,7 @@ def zcdp_rho(eps: Numbers, delta: Numbers) -> FloatArray:
     eps, delta = broadcast(eps, delta)
     top = eps + 50.0
     negated = smallest_float(lambda r: zcdp_delta(-r, eps) <= delta, -top, np.zeros_like(top))
-    return -negated
+    return np.where(delta > 0.0, -negated, 0.0)  # delta may underflow, but is never 0
 
 
 def zcdp_epsilon_bun_steinke(rho: Numbers, delta: Numbers) -> FloatArray:

@@ -68,7 +68,7 @@ def profile_mu(eps: Numbers, delta: Numbers) -> FloatArray:
     eps, delta = broadcast(eps, delta)
     top = np.sqrt(2.0 * eps) + 80.0
     negated = smallest_float(lambda m: profile(-m, eps) <= delta, -top, np.zeros_like(top))
-    return -negated
+    return np.where(delta > 0.0, -negated, 0.0)  # a profile may underflow, but is never 0
 
 
 def tilt_divergence(mu: Numbers, eps: Numbers) -> FloatArray:

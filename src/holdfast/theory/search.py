@@ -42,7 +42,7 @@ def smallest_float(
 def largest_count(cost: Callable[[int], float], limit: float, guess: int = 1000) -> int:
     """Largest whole k from 1 to 10^18 with ``cost(k) <= limit`` for a rising cost; 0 if none.
 
-    Both ``cost(k) <= limit`` and ``cost(k + 1) > limit`` have been evaluated on return.
+    Both ``cost(k) <= limit`` and, below 10^18, ``cost(k + 1) > limit`` have been evaluated.
 
     >>> largest_count(lambda k: float(k * k), 10_000_000.0)
     3162

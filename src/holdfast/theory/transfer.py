@@ -150,7 +150,7 @@ def best_constants(beta: Numbers, slope: Numbers, failure: Numbers) -> Constants
     """
     root_beta, root_slope = np.sqrt(as_floats(beta)), np.sqrt(as_floats(slope))
     total = (root_beta + root_slope) / as_floats(failure)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # nothing to share out: c is infinite
         return Constants(as_floats(total / root_slope), as_floats(total * root_beta))
 
 
