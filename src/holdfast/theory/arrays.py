@@ -18,8 +18,15 @@ Numbers: TypeAlias = npt.ArrayLike
 LARGEST_COUNT = 10**18
 """Beyond any dataset or analysis, and still exact as a whole number of 64 bits."""
 
-LARGEST_BATCHES = 10**7
+LARGEST_BATCHES = 10**6
 """Rounds are listed one by one."""
+
+SMALLEST_BETA = 1e-30
+"""Below it a probability is not worth the digits, and double precision starts to run out."""
+
+
+WIDEST_RANGE = 1e9
+"""Of the noises in one plan: no use beyond it, and every root is well-behaved within."""
 
 
 def as_floats(values: Numbers) -> FloatArray:
@@ -40,6 +47,14 @@ def check_probability(name: str, value: object) -> float:
     return number
 
 
+def check_beta(value: object) -> float:
+    """Return the failure probability beta as a float in [1e-30, 1), or raise."""
+    beta = check_probability("beta", value)
+    if beta < SMALLEST_BETA:
+        raise InvalidInput("beta", f"at least {SMALLEST_BETA:g}", value)
+    return beta
+
+
 def check_positive(name: str, value: object) -> float:
     """Return ``value`` as a finite float above 0, or raise."""
     number = check_number(name, value, "a positive finite number")
@@ -52,10 +67,13 @@ def check_count(name: str, value: object, most: int = LARGEST_COUNT) -> int:
     """Return ``value`` as a whole number from 1 to ``most``, or raise."""
     required = f"a whole number from 1 to 10^{len(str(most)) - 1}"
     number = check_number(name, value, required)
-    if not (1.0 <= number <= most and number == math.floor(number)):
+    if not 1.0 <= number < math.inf or number != math.floor(number):
         raise InvalidInput(name, required, value)
     # Through float only what came as a float: whole numbers beyond 2**53 stay exact.
-    return int(value) if isinstance(value, int | np.integer) else int(number)
+    whole = int(value) if isinstance(value, int | np.integer) else int(number)
+    if whole > most:
+        raise InvalidInput(name, required, value)
+    return whole
 
 
 def check_growth(n0: object, n: object) -> tuple[int, int]:
@@ -70,7 +88,10 @@ def check_number(name: str, value: object, required: str) -> float:
     """Return ``value`` as a float that is not NaN, or raise."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InvalidInput(name, required, value)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        raise InvalidInput(name, required, "a number that is far too large") from None
     if math.isnan(number):
         raise InvalidInput(name, required, value)
     return number

@@ -19,6 +19,7 @@ from holdfast.errors import InvalidInput
 from holdfast.theory.arrays import (
     LARGEST_BATCHES,
     LARGEST_COUNT,
+    WIDEST_RANGE,
     FloatArray,
     IntArray,
     Numbers,
@@ -146,12 +147,14 @@ class Schedule:
         if counts.shape != rounds.shape or not np.all((counts >= 0.0) & (counts < np.inf)):
             raise InvalidInput("counts", "one finite number >= 0 for each round", _shown(counts))
         asked = counts > 0.0
-        if not asked.any():
-            raise InvalidInput("counts", "positive for at least one round", _shown(counts))
+        if not counts.sum() >= 1.0:
+            raise InvalidInput("counts", "of at least one query in all", _shown(counts))
         if noise is not None:
             noise = as_floats(noise)
             if noise.shape != rounds.shape or not np.all((noise > 0.0) & (noise < np.inf)):
                 raise InvalidInput("noise", "one positive number for each round", _shown(noise))
+            if noise.max() > WIDEST_RANGE * noise.min():
+                raise InvalidInput("noise", f"within a factor of {WIDEST_RANGE:g}", _shown(noise))
             noise = noise[asked]
         object.__setattr__(self, "rounds", rounds[asked])
         object.__setattr__(self, "counts", counts[asked])
@@ -243,8 +246,8 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         check_growth(self.n0, self.n)
-        if not 0.0 < self.queries < np.inf:
-            raise InvalidInput("queries", "a positive finite number", self.queries)
+        if not 1.0 <= self.queries < np.inf:
+            raise InvalidInput("queries", "a finite number of at least 1", self.queries)
         if self.profile is not None and self.profile.ends[-1] < self.n:
             raise InvalidInput("profile", f"given up to n = {self.n}", self.profile.ends[-1])
 

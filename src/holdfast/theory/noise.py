@@ -11,13 +11,19 @@ from scipy.optimize import brentq
 from scipy.special import erfc, erfcinv
 
 from holdfast.errors import InvalidInput
-from holdfast.theory.arrays import FloatArray, Numbers, as_floats, check_positive, check_probability
+from holdfast.theory.arrays import (
+    WIDEST_RANGE,
+    FloatArray,
+    Numbers,
+    as_floats,
+    check_positive,
+    check_probability,
+)
 
 _SQRT2 = np.sqrt(2.0)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _PANEL = 0.25  # the law of M falls over a length of about 1/sqrt(2 log k), 0.13 at k = 1e12
 _REACH = 13.0  # beyond 13, and 6 past the start, even 1e12 noises have no mass worth a digit
-_WIDEST_RANGE = 1e9  # of noises in one plan; no use beyond it, and the root is well-behaved within
 # Relative rounding outwards of quadratures that are accurate to about 1e-14.
 OUTWARD = 1.0 + 1e-12
 
@@ -86,9 +92,8 @@ def own_noise_factor(k: float, beta: float, low: float, high: float) -> float:
     """
     check_probability("beta", beta)
     check_positive("low", low)
-    if not low <= high <= _WIDEST_RANGE * low:
-        required = f"from low = {low} to {_WIDEST_RANGE:,.0f} times that"
-        raise InvalidInput("high", required, high)
+    if not low <= high <= WIDEST_RANGE * low:
+        raise InvalidInput("high", f"from low = {low} to {WIDEST_RANGE:g} times that", high)
     cvar = largest_cvar(k, beta)
     if low == high:
         return cvar

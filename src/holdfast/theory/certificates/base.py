@@ -10,10 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from holdfast.errors import NotApplicable
+from holdfast.errors import InvalidInput, NotApplicable
 from holdfast.theory.arrays import (
     LARGEST_COUNT,
     FloatArray,
+    check_beta,
     check_count,
     check_positive,
     check_probability,
@@ -30,7 +31,9 @@ class Width:
 
     ``value`` is the sum of ``terms``, rounded outwards; ``constants`` are the chosen values of the
     theorem's free constants. ``sigma`` is the noise (None where none is added). With rounds that
-    have their own noise, ``value`` is the widest round's and ``per_round`` has them all.
+    have their own noise, ``value`` is the widest round's and ``per_round`` has one for each round
+    at which a query is asked. With fresh records for every batch, everything is the widest batch's,
+    and every other batch has a sigma of its own.
     """
 
     value: float
@@ -50,7 +53,7 @@ def total_width(
     value = sum(terms.values()) * OUTWARD
     per_round = None
     if noise is not None:
-        rest = sum(terms.values()) - terms["noise"]
+        rest = sum(term for name, term in terms.items() if name != "noise")
         per_round = (terms["noise"] * (noise / noise.max()) + rest) * OUTWARD
     return Width(value, dict(terms), dict(constants), sigma, per_round)
 
@@ -75,9 +78,9 @@ class Certificate(ABC):
 
     def width(self, design: Design, beta: float, *, sigma: float | None = None) -> Width:
         """The width at confidence 1 - beta, at the given noise or, left out, at the best one."""
-        beta = check_probability("beta", beta)
+        beta = check_beta(beta)
         if sigma is not None:
-            sigma = check_positive("sigma", sigma)
+            sigma = _checked_sigma(sigma)
         objection = self.objection(design)
         if objection is not None:
             raise NotApplicable(self.name, objection)
@@ -98,13 +101,20 @@ class Certificate(ABC):
         """The smallest setting of that growth in which so many queries have width <= alpha."""
         alpha = check_probability("alpha", alpha)
         queries = check_count("queries", queries)
-        guess = max(1, int(5.0 * np.sqrt(queries) / alpha**2))
+        guess = int(min(max(1.0, 5.0 * queries**0.5 / alpha**2), LARGEST_COUNT))
 
         def cost(n0: int) -> float:
             return self.width(setting.sized(n0, growth).at(queries), beta).value
 
         most = int(LARGEST_COUNT / growth)
         return setting.sized(smallest_count(cost, alpha, guess, most), growth)
+
+
+def _checked_sigma(sigma: object) -> float:
+    checked = check_positive("sigma", sigma)
+    if not 1e-30 <= checked <= 1e30:
+        raise InvalidInput("sigma", "from 1e-30 to 1e30", sigma)
+    return checked
 
 
 def round_noise(design: Design) -> FloatArray | None:

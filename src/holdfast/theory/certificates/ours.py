@@ -22,7 +22,7 @@ from holdfast.theory.transfer import best_constants, failure_term
 
 _SQRT2 = math.sqrt(2.0)
 # Logarithms of snapshot beta, eps and sigma beyond which no useful bound lies.
-_DOMAIN = (np.array([-200.0, -80.0, -100.0]), np.array([-1e-9, 3.0, 50.0]))
+_DOMAIN = (np.array([-200.0, -80.0, -100.0]), np.array([-1e-9, 3.0, 100.0]))
 
 
 class OursN(Certificate):
@@ -79,8 +79,8 @@ def theorem_4_4(
 
     ``sqrt2 sigma erfc^-1(b/k) + e^eps - 1 + (sqrt b + sqrt(2 sum delta / n0))^2 / beta``.
     """
-    gamma = float(zcdp_order(exposure.most / (2.0 * sigma**2), eps))
-    delta = np.exp(log_rdp_delta(gamma, gamma * exposure.rho(sigma), eps))
+    gamma = _order(exposure, sigma, eps)
+    delta = np.exp(np.minimum(log_rdp_delta(gamma, gamma * exposure.rho(sigma), eps), 600.0))
     slope = _slope(exposure) * float(np.dot(exposure.records, delta))
     best = best_constants(snapshot_beta, slope, beta)
     quantile = float(snapshot_quantile_loose(exposure.queries, snapshot_beta))
@@ -99,6 +99,11 @@ def theorem_4_4(
         "d": float(best.d),
     }
     return total_width(terms, constants, sigma, noise)
+
+
+def _order(exposure: Exposure, sigma: float, eps: float) -> float:
+    """gamma* of Corollary D.9 for the most exposed record; strictly above 1, as it must be."""
+    return max(float(zcdp_order(exposure.most / (2.0 * sigma**2), eps)), 1.0 + 1e-12)
 
 
 def _slope(exposure: Exposure) -> float:
@@ -126,8 +131,8 @@ def _best(exposure: Exposure, beta: float, sigma: float | None) -> tuple[float, 
     # Not L-BFGS-B: its calls into threaded BLAS take most of the time on a busy machine.
     found = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-7})
     best = found.x if found.fun <= objective(start)[0] else start
-    log_beta, log_eps, log_sigma = np.clip(complete(best), *_DOMAIN).tolist()
-    return math.exp(log_sigma), math.exp(log_beta), math.exp(log_eps)
+    snapshot_beta, eps, best_sigma = np.exp(np.clip(complete(best), *_DOMAIN)).tolist()
+    return (best_sigma if sigma is None else sigma), snapshot_beta, eps
 
 
 def _log_gradient(exposure: Exposure, beta: float, x: FloatArray) -> tuple[float, FloatArray]:
@@ -140,7 +145,7 @@ def _log_gradient(exposure: Exposure, beta: float, x: FloatArray) -> tuple[float
 
     rho = exposure.rho(sigma)
     most = exposure.most / (2.0 * sigma**2)
-    gamma = max(float(zcdp_order(most, eps)), 1.0 + 1e-12)
+    gamma = _order(exposure, sigma, eps)
     delta = np.exp(np.minimum(log_rdp_delta(gamma, gamma * rho, eps), 600.0))
     # gamma* moves with eps and the largest rho; it is not the best order of the other records.
     pull = (2.0 * gamma - 1.0) * (rho - most) / (2.0 * most + 1.0 / (gamma * (gamma - 1.0)))

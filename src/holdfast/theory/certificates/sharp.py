@@ -21,6 +21,7 @@ from holdfast.theory.arrays import (
     Numbers,
     as_floats,
     broadcast,
+    check_beta,
     check_positive,
     check_probability,
 )
@@ -51,17 +52,27 @@ class Sharp(Certificate):
         exposure = design.exposure()
         factor = _noise_factor(exposure, beta)
         coarse = exposure.coarse()
-        if sigma is None:
-            sigma = _best_sigma(coarse, beta, factor * exposure.noise_high)
-        eps = best_epsilon(coarse, sigma, beta)
-        stable, failure = stability_terms(exposure, sigma, eps, beta)
-        terms = {
-            "noise": sigma * exposure.noise_high * factor,
-            "stability": stable,
-            "failure": failure,
-        }
-        constants = {"sigma": sigma, "epsilon": eps, "kappa": float(kappa(eps)), "factor": factor}
-        return total_width(terms, constants, sigma, round_noise(design))
+
+        def at(sigma: float) -> Width:
+            eps = best_epsilon(coarse, sigma, beta)
+            stable, failure = stability_terms(exposure, sigma, eps, beta)
+            noise = sigma * exposure.noise_high * factor
+            terms = {"noise": noise, "stability": stable, "failure": failure}
+            constants = {
+                "sigma": sigma,
+                "epsilon": eps,
+                "kappa": float(kappa(eps)),
+                "factor": factor,
+            }
+            return total_width(terms, constants, sigma, round_noise(design))
+
+        if sigma is not None:
+            return at(sigma)
+        loudest = factor * exposure.noise_high
+        found = at(_best_sigma(coarse, beta, loudest))
+        # No population value is further than max t Delta_t from its snapshot's, noise or none.
+        trivial = exposure.extremes.t_delta_high
+        return found if found.value <= trivial else at(1e-9 * trivial / loudest)
 
     def lopsided(
         self, design: Design, beta: float, *, at: float, sigma: float | None = None
@@ -70,7 +81,7 @@ class Sharp(Certificate):
 
         A plan reports either these or the uniform width: to use both costs the sum of their betas.
         """
-        beta, at = check_probability("beta", beta), check_probability("at", at)
+        beta, at = check_beta(beta), check_probability("at", at)
         objection = needs_statistical(design)
         if objection is not None:
             raise NotApplicable("sharp, part (b)", objection)
@@ -90,7 +101,8 @@ class Sharp(Certificate):
 
         def objective(x: FloatArray) -> float:
             eps, sigma = unpack(x)
-            return offset(coarse, eps, sigma) + float(tilt(at, eps))
+            sides = float(tilt(at, eps)) + float(tilt(1.0 - at, eps))
+            return offset(coarse, eps, sigma) + 0.5 * sides
 
         first = [math.log(start["epsilon"]), math.log(start["sigma"])][: 2 - (fixed is not None)]
         found = minimize(objective, first, method="Nelder-Mead", options={"xatol": 1e-6})

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import brentq
 
+from holdfast.errors import InvalidInput
 from holdfast.theory.arrays import FloatArray, Numbers, as_floats
 from holdfast.theory.certificates.base import (
     NOWHERE,
@@ -34,6 +35,8 @@ class Split(Certificate):
         return needs_statistical(design)
 
     def _width(self, design: Design, beta: float, sigma: float | None) -> Width:
+        if sigma is not None:
+            raise InvalidInput("sigma", "left out, since splitting adds no noise", sigma)
         k = math.ceil(design.queries)
         size, larger = divmod(design.n, k)
         if size == 0:
@@ -56,10 +59,10 @@ class Split(Certificate):
 def split_failure(sizes: Numbers, counts: Numbers, alpha: Numbers) -> FloatArray:
     """Proposition C.5: the probability ``sum_j 2 e^{-2 n_j alpha^2}`` that some answer fails.
 
-    ``counts`` says how many samples there are of each of the ``sizes``.
+    ``counts`` says how many samples there are of each of the ``sizes``, along the last axis.
     """
-    exponents = np.exp(-2.0 * as_floats(sizes) * as_floats(alpha) ** 2)
-    return as_floats(np.sum(2.0 * as_floats(counts) * exponents))
+    exponents = np.exp(-2.0 * as_floats(sizes) * as_floats(alpha)[..., None] ** 2)
+    return as_floats(np.sum(2.0 * as_floats(counts) * exponents, axis=-1))
 
 
 def split_records(k: Numbers, alpha: Numbers, beta: Numbers) -> FloatArray:
