@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.errors import NotApplicable
+from holdfast.errors import InvalidInput, NotApplicable
 from holdfast.theory import exposure as exposure_module
 from holdfast.theory.certificates import Batches, Growing, get
 from holdfast.theory.exposure import Adaptive, BudgetProfile, Schedule, statistical
@@ -211,6 +211,49 @@ def test_lopsided_intervals_are_narrower_for_rare_events():
     assert high - low < 2 * uniform.value
     middle = np.subtract(*lopsided.interval(0.5)[::-1])
     assert middle > 2 * uniform.value  # the price, paid where it was agreed not to look
+
+
+@pytest.mark.parametrize("at", [1e-4, 0.01, 0.2])
+def test_lopsided_intervals_are_mirror_images(at):
+    design = Schedule([34_180], [193])
+    interval = SHARP.lopsided(design, 0.05, at=at).interval(at)
+    low, high = SHARP.lopsided(design, 0.05, at=1 - at).interval(1 - at)
+    np.testing.assert_allclose([1 - high, 1 - low], interval, atol=1e-5)
+
+
+def test_a_query_that_hardly_moves_is_never_wider_than_it_can_move():
+    design = Schedule([100], [10_000], sensitivity=lambda t: 0.2 / t)
+    assert SHARP.width(design, 0.05).value <= 0.2 * (1 + 1e-6)
+
+
+def test_widths_of_rounds_are_exact_when_noises_differ_much():
+    design = Schedule([10**9, 2 * 10**9], [1, 1], noise=[1e-4, 9e4])
+    found = SHARP.width(design, 0.05, sigma=8.214)
+    terms = found.terms
+    exact = terms["noise"] * (1e-4 / 9e4) + (terms["stability"] + terms["failure"])
+    assert exact <= found.per_round[0] <= exact * (1 + 1e-11)
+
+
+@pytest.mark.parametrize("name", ["sharp", "ours-n", "jlnrss"])
+@pytest.mark.parametrize("sigma", [1e-30, 1e-3, 1.0, 1e30])
+def test_a_given_noise_is_used_as_it_is(name, sigma):
+    found = get(name).width(Schedule([100], [5]), 0.05, sigma=sigma)
+    assert found.sigma == sigma
+    assert found.value > 0.0
+
+
+@pytest.mark.parametrize("name", ["sharp", "ours-n", "split"])
+def test_a_noise_that_cannot_be_used_is_refused(name):
+    sigma = 1.0 if name == "split" else 1e60
+    with pytest.raises(InvalidInput, match="sigma"):
+        get(name).width(Schedule([100], [5]), 0.05, sigma=sigma)
+
+
+def test_less_than_one_query_is_none():
+    with pytest.raises(InvalidInput, match="queries"):
+        Adaptive(10, 20, 0.5)
+    with pytest.raises(InvalidInput, match="counts"):
+        Schedule([10], [0.5])
 
 
 def test_lopsided_intervals_hold_at_a_given_noise():

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -58,6 +59,54 @@ def test_a_plan_is_frozen():
     solved = plan(n0=1_000, n=3_000, alpha=0.2, beta=BETA)
     with pytest.raises(dataclasses.FrozenInstanceError):
         solved.width = 0.1
+    with pytest.raises(TypeError):
+        solved.terms["noise"] = 0.0
+    assert hash(solved) == hash(Plan.from_json(solved.to_json()))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"paces": {"x": 1}},
+        {"paces": 5},
+        {"assumptions": None},
+        {"beta": math.nan},
+        {"width": -1},
+        {"queries": "many"},
+        {"queries": 2.5},
+        {"format": 2},
+        {"certificate": "best"},
+        {"terms": [1]},
+        {"solved_for": "fun"},
+    ],
+)
+def test_a_doctored_plan_is_refused(change):
+    values = plan(n0=1_000, n=3_000, alpha=0.2, beta=BETA).to_dict()
+    with pytest.raises(InvalidInput):
+        Plan.from_dict({**values, **change})
+
+
+@pytest.mark.parametrize("n0", [1_000, 1_500, 7_777, 500_000])
+@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.2])
+def test_the_budget_admits_the_queries_it_stands_for(n0, alpha):
+    """In exact arithmetic on the numbers of the plan, at each of the three paces."""
+    n = 3 * n0
+    try:
+        solved = plan(n0=n0, n=n, alpha=alpha, beta=BETA)
+    except Unreachable:
+        return
+    room = Fraction(solved.budget) * Fraction(solved.sigma) ** 2
+    assert Fraction(solved.paces.at_n, n**2) <= room
+    assert Fraction(solved.paces.at_n0, n0**2) <= room
+    assert Fraction(solved.paces.evenly, n0 * n) <= room
+    assert Fraction(solved.max_queries + 1, n**2) > room
+
+
+def test_a_batch_plan_tells_its_schedule():
+    schedule = plan(n0=10, n=30, queries=7, batches=3, beta=0.9, certificate="split").schedule()
+    assert schedule.rounds.tolist() == [10, 20, 30]
+    assert schedule.counts.tolist() == [3, 2, 2]
+    assert plan(n0=1_000, n=3_000, alpha=0.2, beta=BETA).schedule() is None
 
 
 @pytest.mark.parametrize("broken", ["[]", "{}", '{"format": 2}', '{"format": 1, "n": 3}'])
@@ -137,6 +186,23 @@ def test_says_what_waiting_would_give():
     (line,) = [line for line in solved.advice if "Waiting" in line]
     assert f"{waited.queries:,} queries instead of {solved.queries:,} queries" in line
     assert not any("Waiting" in line for line in waited.advice)
+
+
+def test_advice_to_split_counts_an_adaptive_plan_at_an_even_pace():
+    solved = plan(n0=2_000, n=6_000, alpha=0.1, beta=BETA)
+    split = plan(n0=2_000, n=6_000, alpha=0.1, beta=BETA, certificate="split")
+    assert solved.paces.evenly < split.queries < solved.queries
+    (line,) = solved.advice
+    assert f"{split.queries} queries; here {solved.paces.evenly} fit if asked evenly" in line
+
+
+def test_advice_says_nothing_of_waiting_where_all_records_are_there():
+    for solved in (
+        plan(n0=1_500, n=1_500, alpha=0.1, beta=BETA),
+        plan(n0=500, n=1_500, alpha=0.1, beta=BETA, batches=1),
+    ):
+        assert "Splitting" in solved.advice[0]
+        assert not any("wait" in line for line in solved.advice)
 
 
 def test_split_plans_warn_that_answers_may_be_late():

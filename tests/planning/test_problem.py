@@ -1,10 +1,11 @@
 """What a question must be, and what is said when it is not."""
 
 import math
+from fractions import Fraction
 
 import pytest
 
-from holdfast import InvalidInput, NotApplicable, Unreachable, plan
+from holdfast import InvalidInput, NotApplicable, Unreachable, compare, plan
 
 GOOD = {"n0": 1_000, "n": 3_000, "alpha": 0.2, "beta": 0.05}
 
@@ -94,11 +95,54 @@ def test_unreachable_width_says_what_is_reachable():
 
 
 def test_unreachable_says_so_when_splitting_would_reach():
-    with pytest.raises(Unreachable, match="splitting the data would give 2 of width"):
+    with pytest.raises(Unreachable, match=r"splitting the data .* would give 2"):
         plan(n0=500, n=500, alpha=0.1, beta=0.05)
     assert plan(n0=500, n=500, alpha=0.1, beta=0.05, certificate="split").queries == 2
-    with pytest.raises(Unreachable, match="splitting the data would give width ±"):
+    with pytest.raises(Unreachable, match=r"splitting the data .* would give ±0\."):
         plan(n0=4, n=4, queries=1, beta=0.05)
+
+
+def test_unreachable_says_what_waiting_would_give():
+    question = {"n0": 100, "n": 1_000_000, "alpha": 0.01, "beta": 0.05}
+    waited = plan(**question, batches=1).queries
+    with pytest.raises(Unreachable, match=f"waiting until n = 1,000,000 would give {waited}"):
+        plan(**question, batches=2)
+
+
+def test_a_single_querys_width_is_said_even_where_no_size_would_do():
+    with pytest.raises(Unreachable, match=r"a single query has width ±.* more than 10\^18 records"):
+        plan(n0=1, n=10**18, alpha=0.1, beta=0.05, batches=4)
+
+
+@pytest.mark.parametrize("growth", [1.1, 1.5, 1.0000004, 2, 1000])
+def test_growth_is_taken_as_it_was_written(growth):
+    solved = plan(queries=10, alpha=0.1, beta=0.05, growth=growth)
+    assert solved.n == int(solved.n0 * Fraction(str(growth)))
+    assert {entry.certificate for entry in compare(queries=10, alpha=0.1, beta=0.05, growth=growth)}
+    with pytest.raises(NotApplicable):
+        plan(queries=10, alpha=0.1, beta=0.05, growth=growth, certificate="ours-n")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n": 10**400},
+        {"alpha": None, "queries": 10**400},
+        {"n": 10**18 + 1},
+        {"beta": 1e-31},
+        {"beta": 10**400},
+        {"batches": 10**7},
+        {"certificate": ["sharp"]},
+    ],
+)
+def test_absurd_values_are_refused(change):
+    with pytest.raises(InvalidInput):
+        plan(**{**GOOD, **change})
+
+
+def test_an_absurdly_small_width_is_unreachable():
+    with pytest.raises(Unreachable):
+        plan(n0=100, n=100, alpha=1e-200, beta=0.05)
 
 
 def test_too_many_queries_says_how_many_would_do():

@@ -1,8 +1,10 @@
 """`holdfast plan`: the contract that other programs rely on."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -87,6 +89,9 @@ def test_compare_adds_one_entry_for_each_certificate(run):
         "--n0 1.5 --n 10 --alpha 0.1 --beta 0.05",
         "--n0 10 --n inf --alpha 0.1 --beta 0.05",
         "--n0 10 --n 1e40 --alpha 0.1 --beta 0.05",
+        "--n0 10 --n 1,5 --alpha 0.1 --beta 0.05",
+        "--n0 10 --n 1e999999999 --alpha 0.1 --beta 0.05",
+        "--n0 10 --n 20 --alpha 0.1 --beta 5e-324",
         "--n0 10 --n 20 --alpha nan --beta 0.05",
         "--n0 10 --n 20 --alpha wide --beta 0.05",
         "--n0 10 --n 20 --alpha -0.1 --beta 0.05",
@@ -192,6 +197,23 @@ def test_json_stays_pure_with_a_plot(run, tmp_path):
     assert json.loads(out)["certificate"] == "sharp"
     assert "comparison" not in json.loads(out)
     assert path.exists()
+
+
+def test_a_terminal_without_signs_and_a_full_disk():
+    command = [sys.executable, "-m", "holdfast", "plan", "--static", "900", "--queries", "5"]
+    plain = subprocess.run(
+        [*command, "--beta", "0.05"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=True,
+    )
+    assert b"Every answer  ? 0." in plain.stdout
+    with Path("/dev/full").open("w") as full:
+        finished = subprocess.run(
+            [*command, "--beta", "0.05", "--json"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert finished.returncode != 0
+    assert b"Traceback" not in finished.stderr
 
 
 def test_as_a_real_process():

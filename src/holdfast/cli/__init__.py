@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import click
@@ -27,6 +28,9 @@ holdfast.add_command(reproduce)
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; errors are one line on standard error and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no ± gets a question mark
+            stream.reconfigure(errors="replace")
     try:
         code = holdfast.main(args=arguments, prog_name="holdfast", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -41,6 +45,9 @@ def main(arguments: list[str] | None = None) -> None:
     except HoldfastError as error:
         _complain(str(error))
         code = exit_code(error)
+    except OSError as error:  # a full disk, or a reader that went away
+        _complain(f"could not write: {error.strerror}")
+        code = 1
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -143,4 +143,6 @@ def _queries_line(plan: Plan) -> str:
         return f"up to {count(plan.queries)}, asked whenever the analyst likes"
     if plan.batches == 1:
         return count(plan.queries)
-    return f"{count(plan.queries)} in {plan.batches} batches, evenly from n0 to n"
+    if plan.queries < plan.batches:
+        return f"{count(plan.queries)}, one in each of the first of {count(plan.batches)} batches"
+    return f"{count(plan.queries)} in {count(plan.batches)} batches, evenly from n0 to n"

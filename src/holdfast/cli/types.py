@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 import click
 
 from holdfast.errors import InvalidInput
+
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+", re.ASCII)
+_MOST_DIGITS = 400  # far beyond every limit, and still quick to write out
 
 
 class Count(click.ParamType[int]):
@@ -18,18 +23,20 @@ class Count(click.ParamType[int]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
         """Digits exactly; anything else through a float that must be whole."""
-        text = str(value).replace(",", "").replace("_", "")
+        text = str(value)
+        if _THOUSANDS.fullmatch(text):
+            text = text.replace(",", "")
         try:
-            return int(text)
-        except ValueError:
-            pass
-        try:
-            number = float(text)
-        except ValueError:
-            self.fail(f"{value!r} is not a whole number.", param, ctx)
-        if number != number or number in (float("inf"), float("-inf")) or number % 1:
+            number = Decimal(text.replace("_", ""))
+        except InvalidOperation:
+            number = Decimal("NaN")
+        if not number.is_finite() or number.adjusted() > _MOST_DIGITS or not _is_whole(number):
             self.fail(f"{value!r} is not a whole number.", param, ctx)
         return int(number)
+
+
+def _is_whole(number: Decimal) -> bool:
+    return number == number.to_integral_value()
 
 
 COUNT = Count()

@@ -1,17 +1,18 @@
-"""plan(): the inverse problems in the user's words, and the frozen Plan they end in."""
+"""The frozen Plan: what was solved, kept and read back."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Required, TypedDict
+from types import MappingProxyType
+from typing import Any
 
-from holdfast.errors import InvalidInput, NotApplicable
-from holdfast.planning.comparison import Entry, comparison
-from holdfast.planning.problem import Problem, Solution, Unknown, gain, objection, solve
-from holdfast.planning.words import advice, assumptions
-from holdfast.theory.certificates import CERTIFICATES, Growing, get
+from holdfast.errors import InvalidInput
+from holdfast.planning.problem import Unknown
+from holdfast.theory.certificates import CERTIFICATES
+from holdfast.theory.exposure import Schedule
 
 _FORMAT = 1
 
@@ -45,8 +46,8 @@ class Plan:
     queries: int
     width: float
     sigma: float | None
-    terms: dict[str, float]
-    constants: dict[str, float]
+    terms: Mapping[str, float]
+    constants: Mapping[str, float]
     batches: int | None
     budget: float | None
     max_queries: int | None
@@ -54,12 +55,32 @@ class Plan:
     assumptions: tuple[str, ...]
     advice: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        """Freeze the mappings too."""
+        object.__setattr__(self, "terms", MappingProxyType(dict(self.terms)))
+        object.__setattr__(self, "constants", MappingProxyType(dict(self.constants)))
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def schedule(self) -> Schedule | None:
+        """The rounds and the queries in each that a plan in batches fixes; None if adaptive."""
+        if self.batches is None:
+            return None
+        return Schedule.batches(self.n0, self.n, self.batches, self.queries)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON has them; :meth:`from_dict` reads them back."""
-        values = asdict(self)
-        values["assumptions"] = list(self.assumptions)
-        values["advice"] = list(self.advice)
-        return {"format": _FORMAT, **values}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            "format": _FORMAT,
+            **values,
+            "terms": dict(self.terms),
+            "constants": dict(self.constants),
+            "paces": None if self.paces is None else asdict(self.paces),
+            "assumptions": list(self.assumptions),
+            "advice": list(self.advice),
+        }
 
     def to_json(self) -> str:
         """One JSON object, strictly valid."""
@@ -68,143 +89,81 @@ class Plan:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Plan:
         """The plan that :meth:`to_dict` wrote; other keys, a comparison say, are passed over."""
-        if values.get("format") != _FORMAT:
-            raise InvalidInput("plan format", f"{_FORMAT}", values.get("format"))
-        missing = [field.name for field in fields(cls) if field.name not in values]
-        if missing:
-            raise InvalidInput("plan", f"complete, with {', '.join(missing)}", sorted(values))
-        kept = {field.name: values[field.name] for field in fields(cls)}
-        if kept["paces"] is not None:
-            kept["paces"] = Paces(**kept["paces"])
-        kept["assumptions"] = tuple(kept["assumptions"])
-        kept["advice"] = tuple(kept["advice"])
-        return cls(**kept)
+        return cls(**_fields_of(values))
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
         """The plan that :meth:`to_json` wrote."""
         try:
             values = json.loads(text)
-        except json.JSONDecodeError as error:
+        except ValueError as error:  # also text that is no UTF-8
             raise InvalidInput("plan", "one JSON object", f"text with {error}") from error
-        if not isinstance(values, dict):
-            raise InvalidInput("plan", "one JSON object", type(values).__name__)
         return cls.from_dict(values)
 
 
-class Question(TypedDict, total=False):
-    """The arguments that :func:`plan` and :func:`compare` share."""
-
-    beta: Required[float]
-    alpha: float | None
-    queries: int | None
-    n0: int | None
-    n: int | None
-    growth: float | None
-    batches: int | None
-
-
-def plan(
-    *,
-    beta: float,
-    alpha: float | None = None,
-    queries: int | None = None,
-    n0: int | None = None,
-    n: int | None = None,
-    growth: float | None = None,
-    batches: int | None = None,
-    certificate: str | None = None,
-) -> Plan:
-    """Solve for the one that is left out of alpha, queries and the records (n0 and n).
-
-    Without ``batches`` the analyst decides as they go when to ask, and ``queries`` is the cap on
-    answers, reached by asking late; the plan's ``paces`` say how many fit earlier. To solve for the
-    records say how far they will grow, ``growth`` = n / n0. The default certificate is the tightest
-    that holds for the setting and answers at once.
-
-    >>> plan(n0=500_000, n=1_500_000, alpha=0.1, beta=0.05).paces
-    Paces(at_n0=99147, evenly=297441, at_n=892324)
-    >>> round(plan(n0=10_000, n=10_000, queries=50, beta=0.05, batches=1).width, 4)
-    0.0806
-    """
-    problem = Problem.of(
-        beta=beta, alpha=alpha, queries=queries, n0=n0, n=n, growth=growth, batches=batches
-    )
-    solution = _tightest(problem) if certificate is None else _named(problem, certificate)
-    return _written(problem, solution)
+def _fields_of(values: object) -> dict[str, Any]:
+    """The fields of a plan from plain values, each checked for its kind."""
+    if not isinstance(values, Mapping) or values.get("format") != _FORMAT:
+        got = values.get("format") if isinstance(values, Mapping) else type(values).__name__
+        raise InvalidInput("plan", f"one JSON object of format {_FORMAT}", got)
+    missing = [field.name for field in fields(Plan) if field.name not in values]
+    if missing:
+        raise InvalidInput("plan", f"complete, with {', '.join(missing)}", sorted(values))
+    kept = {field.name: values[field.name] for field in fields(Plan)}
+    for name, holds in _KINDS.items():
+        if not holds(kept[name]):
+            raise InvalidInput(f"{name} of the plan", "what a plan has there", kept[name])
+    if kept["paces"] is not None:
+        kept["paces"] = Paces(**kept["paces"])
+    return {**kept, "assumptions": tuple(kept["assumptions"]), "advice": tuple(kept["advice"])}
 
 
-def compare(
-    *,
-    beta: float,
-    alpha: float | None = None,
-    queries: int | None = None,
-    n0: int | None = None,
-    n: int | None = None,
-    growth: float | None = None,
-    batches: int | None = None,
-) -> tuple[Entry, ...]:
-    """The question of :func:`plan` put to every certificate.
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
-    >>> [(e.certificate, e.queries) for e in compare(n0=10**5, n=10**5, alpha=0.1, beta=0.05)][:2]
-    [('sharp', 6804), ('ours-n', 245)]
-    """
-    return comparison(
-        Problem.of(
-            beta=beta, alpha=alpha, queries=queries, n0=n0, n=n, growth=growth, batches=batches
-        )
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+
+
+def _is_numbers(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(name, str) and (number == 0 or _is_positive(number))
+        for name, number in value.items()
     )
 
 
-def _named(problem: Problem, name: str) -> Solution:
-    certificate = get(name)
-    reason = objection(problem, certificate)
-    if reason is not None:
-        raise NotApplicable(name, reason)
-    return solve(problem, certificate)
+def _is_words(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(line, str) for line in value)
 
 
-def _tightest(problem: Problem) -> Solution:
-    """Sharp is tightest wherever we know; solve with it, then let the others try to beat it."""
-    best = solve(problem, CERTIFICATES["sharp"])
-    design = best.setting.at(best.queries)
-    for certificate in CERTIFICATES.values():
-        if not certificate.is_prompt or certificate.objection(design) is not None:
-            continue
-        if certificate.width(design, problem.beta).value < best.width.value:
-            other = solve(problem, certificate)
-            best = other if gain(problem, best, other) > 1.0 else best
-    return best
-
-
-def _written(problem: Problem, solution: Solution) -> Plan:
-    setting, width = solution.setting, solution.width
-    budget = max_queries = paces = None
-    if isinstance(setting, Growing) and width.sigma is not None:
-        max_queries = solution.queries
-        paces = Paces(
-            at_n0=max_queries * setting.n0**2 // setting.n**2,
-            evenly=max_queries * setting.n0 // setting.n,
-            at_n=max_queries,
-        )
-        budget = max_queries / (setting.n * width.sigma) ** 2
-    return Plan(
-        certificate=solution.certificate.name,
-        theorem=solution.certificate.theorem,
-        solved_for=problem.unknown,
-        n0=setting.n0,
-        n=setting.n,
-        beta=problem.beta,
-        alpha=problem.alpha,
-        queries=solution.queries,
-        width=width.value,
-        sigma=width.sigma,
-        terms=dict(width.terms),
-        constants=dict(width.constants),
-        batches=None if isinstance(setting, Growing) else setting.b,
-        budget=budget,
-        max_queries=max_queries,
-        paces=paces,
-        assumptions=assumptions(solution),
-        advice=advice(problem, solution),
+def _is_paces(value: object) -> bool:
+    names = {field.name for field in fields(Paces)}
+    return (
+        isinstance(value, Mapping) and set(value) == names and all(map(_is_count, value.values()))
     )
+
+
+def _or_none(holds: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: value is None or holds(value)
+
+
+_KINDS: dict[str, Callable[[object], bool]] = {
+    "certificate": lambda value: value in CERTIFICATES,
+    "solved_for": lambda value: value in ("queries", "width", "records"),
+    "n0": _is_count,
+    "n": _is_count,
+    "beta": lambda value: _is_positive(value) and value < 1,  # type: ignore[operator]
+    "alpha": _or_none(_is_positive),
+    "queries": _is_count,
+    "width": _is_positive,
+    "sigma": _or_none(_is_positive),
+    "terms": _is_numbers,
+    "constants": _is_numbers,
+    "batches": _or_none(_is_count),
+    "budget": _or_none(_is_positive),
+    "max_queries": _or_none(_is_count),
+    "paces": _or_none(_is_paces),
+    "assumptions": _is_words,
+    "advice": _is_words,
+}

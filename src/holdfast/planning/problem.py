@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
@@ -10,6 +10,8 @@ from holdfast.errors import InvalidInput, NotCertified, Unreachable
 from holdfast.numerals import width
 from holdfast.theory.arrays import (
     LARGEST_BATCHES,
+    LARGEST_COUNT,
+    check_beta,
     check_count,
     check_growth,
     check_number,
@@ -19,8 +21,6 @@ from holdfast.theory.certificates import Batches, Certificate, Growing, Width, g
 from holdfast.theory.settings import Setting
 
 Unknown: TypeAlias = Literal["queries", "width", "records"]
-
-_LEAST_SIZE = 1  # stands in for n0 = n where the records are what is asked for
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Problem:
         """Check what a user gave, and find out what is to be solved for."""
         if beta is None:
             raise InvalidInput("beta", "given (the probability that any answer misses)", None)
-        checked_beta = check_probability("beta", beta)
+        checked_beta = check_beta(beta)
         checked_alpha = None if alpha is None else check_probability("alpha", alpha)
         checked_queries = None if queries is None else check_count("queries", queries)
         b = None if batches is None else check_count("batches", batches, LARGEST_BATCHES)
@@ -57,7 +57,9 @@ class Problem:
         unknown = _unknown(checked_alpha is not None, checked_queries is not None, has_records)
         if unknown == "records":
             ratio = _checked_growth(growth, needed=b != 1)
-            size, grown = _LEAST_SIZE, _LEAST_SIZE
+            # A stand-in of the right growth, however small that is, until the size is solved for.
+            size = int(LARGEST_COUNT / ratio)
+            grown = int(size * ratio)
         else:
             if growth is not None:
                 raise InvalidInput("growth", "left out when n0 and n are given", growth)
@@ -65,11 +67,6 @@ class Problem:
             ratio = Fraction(grown, size)
         setting: Setting = Growing(size, grown) if b is None else Batches(size, grown, b=b)
         return cls(unknown, setting, checked_beta, checked_alpha, checked_queries, ratio)
-
-    @property
-    def is_adaptive(self) -> bool:
-        """Whether the analyst decides as they go when to ask."""
-        return isinstance(self.setting, Growing)
 
 
 @dataclass(frozen=True)
@@ -112,8 +109,7 @@ def gain(problem: Problem, solution: Solution, other: Solution) -> float:
 
 def objection(problem: Problem, certificate: Certificate) -> str | None:
     """Why the certificate does not hold in this setting; None if it does."""
-    probe = problem.setting.sized(problem.setting.n0, problem.growth)
-    return certificate.objection(probe.at(problem.queries or 1))
+    return certificate.objection(problem.setting.at(problem.queries or 1))
 
 
 def _unknown(has_alpha: bool, has_queries: bool, has_records: bool) -> Unknown:
@@ -140,7 +136,7 @@ def _checked_sizes(n0: object, n: object) -> tuple[int, int]:
 
 
 def _checked_growth(growth: object, needed: bool) -> Fraction:
-    required = "a finite number of at least 1 (the ratio n / n0)"
+    required = "a number from 1 to 10^12 (the ratio n / n0)"
     if growth is None:
         if needed:
             raise InvalidInput("growth", required, None, "it says how far the data will grow")
@@ -148,7 +144,7 @@ def _checked_growth(growth: object, needed: bool) -> Fraction:
     ratio = check_number("growth", growth, required)
     if not 1.0 <= ratio <= 1e12:
         raise InvalidInput("growth", required, growth)
-    return Fraction(ratio).limit_denominator(10**6)
+    return Fraction(repr(ratio))  # as it was written: 1.1 is eleven tenths
 
 
 def _smallest_setting(
@@ -167,13 +163,17 @@ def _smallest_setting(
 def _no_query_fits(problem: Problem, certificate: Certificate, alpha: float) -> Unreachable:
     setting = problem.setting
     one = certificate.width(setting.at(1), problem.beta).value
-    needed = _smallest_setting(problem, certificate, 1, alpha)
-    return Unreachable(
-        f"a width of ±{alpha:g} with {_sizes(setting)} ({certificate.name})",
-        f"a single query has width ±{width(one)}, and ±{alpha:g} for one needs {_sizes(needed)}"
-        + _if_split(problem, certificate),
-        {"alpha": alpha, "reachable_width": one, "needed_n0": needed.n0, "needed_n": needed.n},
-    )
+    numbers = {"alpha": alpha, "reachable_width": one}
+    reachable = f"a single query has width ±{width(one)}"
+    try:
+        needed = _smallest_setting(problem, certificate, 1, alpha)
+    except Unreachable:
+        reachable += f", and ±{alpha:g} for one needs more than 10^18 records"
+    else:
+        numbers |= {"needed_n0": needed.n0, "needed_n": needed.n}
+        reachable += f", and ±{alpha:g} for one needs {_sizes(needed)}"
+    target = f"a width of ±{alpha:g} with {_sizes(setting)} ({certificate.name})"
+    return Unreachable(target, reachable + _otherwise(problem, certificate), numbers)
 
 
 def _says_nothing(problem: Problem, certificate: Certificate, queries: int) -> Unreachable:
@@ -185,24 +185,32 @@ def _says_nothing(problem: Problem, certificate: Certificate, queries: int) -> U
     )
     return Unreachable(
         f"a width below ±1 for {queries:,} queries ({certificate.name})",
-        reachable + _if_split(problem, certificate),
+        reachable + _otherwise(problem, certificate),
         {"queries": queries, "reachable_queries": most},
     )
 
 
-def _if_split(problem: Problem, certificate: Certificate) -> str:
-    """What splitting the data would give where this certificate gives nothing."""
-    if not certificate.is_prompt:
-        return ""
-    try:
-        other = solve(problem, get("split"))
-    except Unreachable:
-        return ""
+def _otherwise(problem: Problem, certificate: Certificate) -> str:
+    """What waiting for all records, or splitting them, would give where this gives nothing."""
+    said = ""
+    setting = problem.setting
+    if isinstance(setting, Batches) and setting.b > 1 and setting.n0 < setting.n:
+        waiting = replace(problem, setting=replace(setting, b=1))
+        said += _would_give(f"waiting until n = {setting.n:,}", waiting, certificate)
+    if certificate.is_prompt:
+        split = get("split")
+        said += _would_give("splitting the data (certificate 'split')", problem, split)
+    return said
+
+
+def _would_give(way: str, problem: Problem, certificate: Certificate) -> str:
     if problem.unknown == "queries":
-        what = f"{other.queries:,} of width ±{width(other.width.value)}"
-    else:
-        what = f"width ±{width(other.width.value)}"
-    return f"; splitting the data would give {what} (certificate 'split')"
+        assert problem.alpha is not None
+        queries = certificate.queries(problem.setting, problem.alpha, problem.beta)
+        return f"; {way} would give {queries:,}" if queries else ""
+    assert problem.queries is not None
+    found = certificate.width(problem.setting.at(problem.queries), problem.beta).value
+    return f"; {way} would give ±{width(found)}" if found < 1.0 else ""
 
 
 def _sizes(setting: Setting) -> str:

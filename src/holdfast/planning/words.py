@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.errors import Unreachable
 from holdfast.numerals import width
 from holdfast.planning.problem import Problem, Solution, gain, solve
-from holdfast.theory.certificates import Batches, get
+from holdfast.theory.certificates import Batches, Growing, get
 
 # Below this gain another way of asking is not worth a sentence.
 _WORTH_SAYING = 1.1
@@ -24,7 +24,10 @@ def assumptions(solution: Solution) -> tuple[str, ...]:
     else:
         common.append("the noise is Gaussian, independent and secret, and answers are clipped")
     if solution.certificate.mechanism.endswith("batch"):
-        common.append("every batch of queries is answered from the records new at its round only")
+        common.append(
+            "every batch of queries is answered from the records new at its round only, with noise "
+            "of its own (sigma and the constants are those of the widest batch)"
+        )
     if isinstance(solution.setting, Batches):
         common.append("the rounds and the number of queries in each are fixed before the first")
     else:
@@ -41,18 +44,32 @@ def advice(problem: Problem, solution: Solution) -> tuple[str, ...]:
 
 
 def _about_splitting(problem: Problem, solution: Solution) -> str | None:
+    must_wait = solution.setting.n0 < solution.setting.n and not _asks_at_the_end(solution)
     if not solution.certificate.is_prompt:
-        return "With split data an answer may have to wait until enough new records have arrived."
+        late = "With split data an answer may have to wait until enough new records have arrived."
+        return late if must_wait else None
     try:
         other = solve(problem, get("split"))
     except Unreachable:
         return None
-    if gain(problem, solution, other) <= 1.0:
-        return None
-    return (
-        f"Splitting the data, fresh records for every query, would give {_shown(problem, other)} "
-        f"instead of {_shown(problem, solution)}; answers may have to wait for their records."
-    )
+    late = "; answers may have to wait for their records" if must_wait else ""
+    if gain(problem, solution, other) > 1.0:
+        return (
+            f"Splitting the data, fresh records for every query, would give "
+            f"{_shown(problem, other)} instead of {_shown(problem, solution)}{late}."
+        )
+    evenly = solution.queries * solution.setting.n0 // solution.setting.n
+    is_adaptive = isinstance(solution.setting, Growing)
+    if is_adaptive and problem.unknown == "queries" and other.queries > evenly:
+        return (
+            f"Splitting the data, fresh records for every query, would give {other.queries:,} "
+            f"queries; here {evenly:,} fit if asked evenly{late}."
+        )
+    return None
+
+
+def _asks_at_the_end(solution: Solution) -> bool:
+    return isinstance(solution.setting, Batches) and solution.setting.b == 1
 
 
 def _about_waiting(problem: Problem, solution: Solution) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from holdfast.numerals import width
+from holdfast.numerals import percent, width
 from holdfast.planning import Entry, Plan
 from holdfast.plots.style import COLOURS, new_figure, require_matplotlib, save, tidy
 
@@ -63,4 +63,4 @@ def _setting(plan: Plan) -> str:
     else:
         data = f"data that grows from {plan.n0:,} to {plan.n:,} records"
     asked = {None: ", asked at any time", 1: ""}.get(plan.batches, f", {plan.batches} batches")
-    return f"{data}{asked}; all answers hold together with probability {1.0 - plan.beta:g}"
+    return f"{data}{asked}; all answers hold together with probability {percent(plan.beta)}"

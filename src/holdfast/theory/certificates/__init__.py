@@ -31,9 +31,8 @@ CERTIFICATES: dict[str, Certificate] = {
 __all__ = ["CERTIFICATES", "Batches", "Certificate", "Growing", "Lopsided", "Width", "get"]
 
 
-def get(name: str) -> Certificate:
+def get(name: object) -> Certificate:
     """The certificate of that name."""
-    try:
-        return CERTIFICATES[name]
-    except KeyError:
-        raise InvalidInput("certificate", f"one of {', '.join(CERTIFICATES)}", name) from None
+    if not isinstance(name, str) or name not in CERTIFICATES:
+        raise InvalidInput("certificate", f"one of {', '.join(CERTIFICATES)}", name)
+    return CERTIFICATES[name]

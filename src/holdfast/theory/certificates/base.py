@@ -101,7 +101,7 @@ class Certificate(ABC):
         """The smallest setting of that growth in which so many queries have width <= alpha."""
         alpha = check_probability("alpha", alpha)
         queries = check_count("queries", queries)
-        guess = int(min(max(1.0, 5.0 * queries**0.5 / alpha**2), LARGEST_COUNT))
+        guess = int(min(max(1.0, 5.0 * queries**0.5 / max(alpha, 1e-9) ** 2), LARGEST_COUNT))
 
         def cost(n0: int) -> float:
             return self.width(setting.sized(n0, growth).at(queries), beta).value

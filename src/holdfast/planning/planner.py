@@ -1,0 +1,134 @@
+"""plan() and compare(): the inverse problems, in the user's words."""
+
+from __future__ import annotations
+
+from typing import Required, TypedDict
+
+from holdfast.errors import NotApplicable
+from holdfast.planning.comparison import Entry, comparison
+from holdfast.planning.plan import Paces, Plan
+from holdfast.planning.problem import Problem, Solution, gain, objection, solve
+from holdfast.planning.words import advice, assumptions
+from holdfast.theory.certificates import CERTIFICATES, Growing, get
+
+# The budget is rounded up so that, in exact arithmetic and with rounding to spare, it admits the
+# queries it stands for. Widths are rounded outwards by more than this can matter.
+_ROOM = 1.0 + 2e-13
+
+
+class Question(TypedDict, total=False):
+    """The arguments that :func:`plan` and :func:`compare` share."""
+
+    beta: Required[float]
+    alpha: float | None
+    queries: int | None
+    n0: int | None
+    n: int | None
+    growth: float | None
+    batches: int | None
+
+
+def plan(
+    *,
+    beta: float,
+    alpha: float | None = None,
+    queries: int | None = None,
+    n0: int | None = None,
+    n: int | None = None,
+    growth: float | None = None,
+    batches: int | None = None,
+    certificate: str | None = None,
+) -> Plan:
+    """Solve for the one that is left out of alpha, queries and the records (n0 and n).
+
+    Without ``batches`` the analyst decides as they go when to ask, and ``queries`` is the cap on
+    answers, reached by asking late; the plan's ``paces`` say how many fit earlier. To solve for the
+    records say how far they will grow, ``growth`` = n / n0. The default certificate is the tightest
+    that holds for the setting and answers at once.
+
+    >>> plan(n0=500_000, n=1_500_000, alpha=0.1, beta=0.05).paces
+    Paces(at_n0=99147, evenly=297441, at_n=892324)
+    >>> round(plan(n0=10_000, n=10_000, queries=50, beta=0.05, batches=1).width, 4)
+    0.0806
+    """
+    problem = Problem.of(
+        beta=beta, alpha=alpha, queries=queries, n0=n0, n=n, growth=growth, batches=batches
+    )
+    solution = _tightest(problem) if certificate is None else _named(problem, certificate)
+    return _written(problem, solution)
+
+
+def compare(
+    *,
+    beta: float,
+    alpha: float | None = None,
+    queries: int | None = None,
+    n0: int | None = None,
+    n: int | None = None,
+    growth: float | None = None,
+    batches: int | None = None,
+) -> tuple[Entry, ...]:
+    """The question of :func:`plan` put to every certificate.
+
+    >>> [(e.certificate, e.queries) for e in compare(n0=10**5, n=10**5, alpha=0.1, beta=0.05)][:2]
+    [('sharp', 6804), ('ours-n', 245)]
+    """
+    return comparison(
+        Problem.of(
+            beta=beta, alpha=alpha, queries=queries, n0=n0, n=n, growth=growth, batches=batches
+        )
+    )
+
+
+def _named(problem: Problem, name: str) -> Solution:
+    certificate = get(name)
+    reason = objection(problem, certificate)
+    if reason is not None:
+        raise NotApplicable(name, reason)
+    return solve(problem, certificate)
+
+
+def _tightest(problem: Problem) -> Solution:
+    """Sharp is tightest wherever we know; solve with it, then let the others try to beat it."""
+    best = solve(problem, CERTIFICATES["sharp"])
+    design = best.setting.at(best.queries)
+    for certificate in CERTIFICATES.values():
+        if not certificate.is_prompt or certificate.objection(design) is not None:
+            continue
+        if certificate.width(design, problem.beta).value < best.width.value:
+            other = solve(problem, certificate)
+            best = other if gain(problem, best, other) > 1.0 else best
+    return best
+
+
+def _written(problem: Problem, solution: Solution) -> Plan:
+    setting, width = solution.setting, solution.width
+    budget = max_queries = paces = None
+    if isinstance(setting, Growing) and width.sigma is not None:
+        max_queries = solution.queries
+        paces = Paces(
+            at_n0=max_queries * setting.n0**2 // setting.n**2,
+            evenly=max_queries * setting.n0 // setting.n,
+            at_n=max_queries,
+        )
+        budget = max_queries / (setting.n * width.sigma) ** 2 * _ROOM
+    return Plan(
+        certificate=solution.certificate.name,
+        theorem=solution.certificate.theorem,
+        solved_for=problem.unknown,
+        n0=setting.n0,
+        n=setting.n,
+        beta=problem.beta,
+        alpha=problem.alpha,
+        queries=solution.queries,
+        width=width.value,
+        sigma=width.sigma,
+        terms=dict(width.terms),
+        constants=dict(width.constants),
+        batches=None if isinstance(setting, Growing) else setting.b,
+        budget=budget,
+        max_queries=max_queries,
+        paces=paces,
+        assumptions=assumptions(solution),
+        advice=advice(problem, solution),
+    )
