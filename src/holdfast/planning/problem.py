@@ -68,6 +68,13 @@ class Problem:
         setting: Setting = Growing(size, grown) if b is None else Batches(size, grown, b=b)
         return cls(unknown, setting, checked_beta, checked_alpha, checked_queries, ratio)
 
+    def waiting(self) -> Problem | None:
+        """The same with all queries asked at n, if that is another question."""
+        setting = self.setting
+        if not isinstance(setting, Batches) or setting.b == 1 or setting.n0 == setting.n:
+            return None
+        return replace(self, setting=replace(setting, b=1))
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -193,10 +200,9 @@ def _says_nothing(problem: Problem, certificate: Certificate, queries: int) -> U
 def _otherwise(problem: Problem, certificate: Certificate) -> str:
     """What waiting for all records, or splitting them, would give where this gives nothing."""
     said = ""
-    setting = problem.setting
-    if isinstance(setting, Batches) and setting.b > 1 and setting.n0 < setting.n:
-        waiting = replace(problem, setting=replace(setting, b=1))
-        said += _would_give(f"waiting until n = {setting.n:,}", waiting, certificate)
+    waiting = problem.waiting()
+    if waiting is not None:
+        said += _would_give(f"waiting until n = {waiting.setting.n:,}", waiting, certificate)
     if certificate.is_prompt:
         split = get("split")
         said += _would_give("splitting the data (certificate 'split')", problem, split)

@@ -73,19 +73,9 @@ def _asks_at_the_end(solution: Solution) -> bool:
 
 
 def _about_waiting(problem: Problem, solution: Solution) -> str | None:
-    setting = solution.setting
-    if not isinstance(setting, Batches) or setting.b == 1 or setting.n0 == setting.n:
+    waiting = problem.waiting()
+    if waiting is None or problem.unknown == "records" or not solution.certificate.is_prompt:
         return None
-    if problem.unknown == "records" or not solution.certificate.is_prompt:
-        return None
-    waiting = Problem(
-        problem.unknown,
-        Batches(setting.n0, setting.n, b=1),
-        problem.beta,
-        problem.alpha,
-        problem.queries,
-        problem.growth,
-    )
     try:
         other = solve(waiting, solution.certificate)
     except Unreachable:
@@ -93,8 +83,8 @@ def _about_waiting(problem: Problem, solution: Solution) -> str | None:
     if gain(problem, solution, other) < _WORTH_SAYING:
         return None
     return (
-        f"Waiting until all {setting.n:,} records are there and asking everything then would give "
-        f"{_shown(problem, other)} instead of {_shown(problem, solution)}."
+        f"Waiting until all {problem.setting.n:,} records are there and asking everything then "
+        f"would give {_shown(problem, other)} instead of {_shown(problem, solution)}."
     )
 
 

@@ -22,7 +22,6 @@ from holdfast.theory.arrays import (
     as_floats,
     broadcast,
     check_beta,
-    check_positive,
     check_probability,
 )
 from holdfast.theory.certificates.base import (
@@ -85,10 +84,10 @@ class Sharp(Certificate):
         objection = needs_statistical(design)
         if objection is not None:
             raise NotApplicable("sharp, part (b)", objection)
+        start = self.width(design, beta, sigma=sigma).constants  # and checks sigma
+        fixed = sigma
         exposure = design.exposure()
-        factor = _noise_factor(exposure, beta)
-        fixed = None if sigma is None else check_positive("sigma", sigma)
-        start = self.width(design, beta, sigma=sigma).constants
+        coarse, factor = exposure.coarse(), _noise_factor(exposure, beta)
 
         def unpack(x: FloatArray) -> tuple[float, float]:
             return math.exp(x[0]), math.exp(x[1]) if fixed is None else fixed
@@ -96,8 +95,6 @@ class Sharp(Certificate):
         def offset(pieces: Exposure, eps: float, sigma: float) -> float:
             reached = float(np.dot(pieces.reach, profile(pieces.mu(sigma), eps)))
             return sigma * factor + reached / beta
-
-        coarse = exposure.coarse()
 
         def objective(x: FloatArray) -> float:
             eps, sigma = unpack(x)
