@@ -28,7 +28,7 @@ help:  ## show this list
 
 demo: $(DEMO_READY)  ## plan an analysis, compare the bounds, draw demo/plan.png
 	@mkdir -p demo
-	@echo "==> data grows from 500,000 to 1,500,000 records: how many queries, asked at any time?"
+	@echo "==> data grows from 500,000 to 1,500,000 records: how many queries fit, early, evenly or late?"
 	$(BIN)/holdfast plan --n0 500000 --n 1500000 --alpha 0.1 --beta 0.05
 	@echo "==> the same in four batches, under every certificate, and as a picture"
 	$(BIN)/holdfast plan --n0 500000 --n 1500000 --alpha 0.1 --beta 0.05 --batches 4 --compare --plot demo/plan.png

@@ -38,6 +38,15 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+def counted(queries: int) -> str:
+    """So many queries, in words that agree.
+
+    >>> counted(1), counted(2_000)
+    ('1 query', '2,000 queries')
+    """
+    return f"{queries:,} {'query' if queries == 1 else 'queries'}"
+
+
 def percent(beta: float) -> str:
     """The confidence 1 - beta, exactly.
 

@@ -205,6 +205,19 @@ def test_advice_says_nothing_of_waiting_where_all_records_are_there():
         assert not any("wait" in line for line in solved.advice)
 
 
+@pytest.mark.parametrize("asked", [{"n0": 500, "n": 1_500}, {"alpha": 0.3, "growth": 3}])
+def test_who_asks_for_queries_is_told_when_they_fit(asked):
+    solved = plan(queries=100, beta=BETA, **asked)
+    (line,) = [line for line in solved.advice if "fit if they are asked once all" in line]
+    assert "evenly as the data grows, plan for 300; at any time, for 900." in line
+    assert plan(queries=300, beta=BETA, n0=500, n=1_500).paces.evenly == 100
+    assert plan(queries=900, beta=BETA, n0=500, n=1_500).paces.at_n0 == 100
+
+
+def test_a_beta_that_looks_like_a_confidence_is_questioned():
+    assert any("0.05 meant?" in line for line in plan(n0=900, n=900, queries=5, beta=0.95).advice)
+
+
 def test_split_plans_warn_that_answers_may_be_late():
     solved = plan(n0=1_000, n=9_000, alpha=0.2, beta=BETA, certificate="split")
     assert any("wait" in line for line in solved.advice)

@@ -170,6 +170,54 @@ def test_words_for_people(run, arguments):
     assert "nan" not in out
 
 
+@pytest.mark.parametrize("columns", [30, 40, 50, 60, 80, 200])
+def test_a_narrow_screen_keeps_names_and_numbers(run, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    _, out, _ = run(*BASE, "--alpha", "0.1", "--batches", "4", "--compare")
+    lines = out.splitlines()
+    assert len(lines) < 80
+    for name, number in (("sharp", "307,720"), ("jlnrss+", "6,617"), ("split", "2,597")):
+        assert any(name in line and number in line for line in lines)
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_an_unreachable_plan_still_compares(run):
+    code, out, err = run(
+        "plan", *["--static", "300", "--alpha", "0.1", "--beta", "0.05", "--compare"]
+    )
+    assert code == 1
+    assert "split" in out
+    assert "out of reach" in err
+    code, out, _ = run(
+        "plan", *["--static", "300", "--alpha", "0.1", "--beta", "0.05", "--compare", "--json"]
+    )
+    assert (code, out) == (1, "")
+
+
+def test_an_adaptive_plan_puts_the_honest_number_first(run):
+    _, out, _ = run(*BASE, "--alpha", "0.1")
+    assert "297,441 if asked evenly" in out
+    assert "never more than 892,324, and that only at n" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ("--static 900 --alpha 10% --beta 0.05", "write 0.05 for 5 %"),
+        ("--static 900 --alpha 10 --beta 0.05", "write 0.05 for 5 %"),
+        ("--n 900 --alpha 0.1 --beta 0.05", "n0 and n come together"),
+        ("--alpha 0.1 --queries 5 --beta 0.05", "1 if the data does not grow"),
+        ("--alpha 0.1 --beta 0.05", "give one more"),
+        ("--static 9 --alpha 0.1 --queries 5 --beta 0.05", "leave out the one to solve for"),
+        ("--n0 900 --n 300 --alpha 0.1 --beta 0.05", "n0 is the size at the first query"),
+    ],
+)
+def test_errors_say_what_to_do(run, arguments, hint):
+    code, _, err = run("plan", *arguments.split())
+    assert code == 2
+    assert hint in err
+
+
 def test_shown_widths_are_rounded_outwards(run):
     _, out, _ = run("plan", "--static", "900", "--queries", "7", "--beta", "0.05")
     shown = float(out.split("±")[1].split(",")[0])
@@ -207,7 +255,8 @@ def test_a_terminal_without_signs_and_a_full_disk():
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
         check=True,
     )
-    assert b"Every answer  ? 0." in plain.stdout
+    assert b"Every answer" in plain.stdout
+    assert plain.stderr == b""
     with Path("/dev/full").open("w") as full:
         finished = subprocess.run(
             [*command, "--beta", "0.05", "--json"], stdout=full, stderr=subprocess.PIPE, check=False
@@ -226,5 +275,5 @@ def test_as_a_real_process():
     assert finished.returncode == 2
     assert finished.stdout == ""
     assert finished.stderr == (
-        "holdfast: beta must be a number strictly between 0 and 1, but is 2.0\n"
+        "holdfast: beta must be a number strictly between 0 and 1, but is 2.0; write 0.05 for 5 %\n"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 
 import click
@@ -28,9 +27,6 @@ holdfast.add_command(reproduce)
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; errors are one line on standard error and an exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no ± gets a question mark
-            stream.reconfigure(errors="replace")
     try:
         code = holdfast.main(args=arguments, prog_name="holdfast", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:

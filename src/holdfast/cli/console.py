@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from holdfast.planning import Entry, Plan
-    from holdfast.planning.problem import Unknown
 
 _BAR = 20
 _HEADINGS = {
@@ -40,56 +39,47 @@ def show_saved(paths: Sequence[object]) -> None:
 
 def show_plan(plan: Plan) -> None:
     """A plan in a dozen lines."""
-    console = _console()
-    console.print(
-        f"[bold]Plan[/bold] · certificate [bold]{plan.certificate}[/bold] ({plan.theorem})"
-    )
+    _show(f"[bold]Plan[/bold] · certificate [bold]{plan.certificate}[/bold] ({plan.theorem})")
     grid = _grid()
     grid.add_row("Data", _data_line(plan))
     grid.add_row("Queries", _queries_line(plan))
-    if plan.paces is not None and plan.n0 < plan.n:
-        paces = plan.paces
-        grid.add_row(
-            "",
-            f"{count(paces.at_n0)} fit if all are asked at n0, {count(paces.evenly)} evenly as the "
-            f"data grows, {count(paces.at_n)} all at n",
-        )
     grid.add_row(
         "Every answer", f"± {width(plan.width)}, all together with probability {percent(plan.beta)}"
     )
-    grid.add_row("Made up of", " + ".join(f"{width(v)} {name}" for name, v in plan.terms.items()))
+    grid.add_row("Made up of", " + ".join(f"{v:.4g} {name}" for name, v in plan.terms.items()))
     if plan.sigma is not None:
         limit = "" if plan.budget is None else f", budget {budget(plan.budget)} (mu² per record)"
         grid.add_row("Noise", f"sigma {plan.sigma:.6g}{limit}")
     for label, lines in (("It holds if", plan.assumptions), ("Consider", plan.advice)):
         for i, line in enumerate(lines):
-            grid.add_row(label if i == 0 else "", line)
-    console.print(grid)
+            grid.add_row(label if i == 0 else "", f"- {line}")
+    _show(grid)
 
 
-def show_comparison(entries: Sequence[Entry], solved_for: Unknown) -> None:
-    """All certificates side by side, with a bar each."""
+def show_comparison(entries: Sequence[Entry]) -> None:
+    """All certificates side by side, with a bar each; on a narrow screen only what matters."""
     from rich import box
     from rich.bar import Bar
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    table.title = f"Every certificate on the same question: {_HEADINGS[solved_for]}"
+    solved_for, columns = entries[0].solved_for, _console().width
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("certificate", no_wrap=True)
     table.add_column(solved_for, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("what it is", overflow="fold")
-    largest = max((entry.result(solved_for) for entry in entries), default=1.0)
+    if columns >= _BAR + 34:
+        table.add_column("", no_wrap=True)
+    if columns >= _BAR + 52:
+        table.add_column("what it is", overflow="fold")
+    largest = max((entry.result for entry in entries), default=1.0)
     for entry in entries:
-        if not entry.is_useful:
-            table.add_row(entry.certificate, "—", "", entry.reason, style="dim")
-            continue
-        result = entry.result(solved_for)
-        shown = f"± {width(result)}" if solved_for == "width" else count(int(result))
-        late = "" if entry.is_prompt else "; answers may come late"
-        bar = Bar(largest, 0.0, result, width=_BAR)
-        table.add_row(entry.certificate, shown, bar, f"{entry.summary}{late}")
-    _console().print(table)
+        shown = f"± {width(entry.result)}" if solved_for == "width" else count(int(entry.result))
+        bar = Bar(largest, 0.0, entry.result, width=_BAR)
+        what = entry.summary + ("" if entry.is_prompt else "; answers may come late")
+        useful = (entry.certificate, shown, bar, what)
+        cells = useful if entry.is_useful else (entry.certificate, "—", "", entry.reason)
+        table.add_row(*cells[: len(table.columns)], style=None if entry.is_useful else "dim")
+    _show(f"Every certificate on the same question: {_HEADINGS[solved_for]}")
+    _show(table)
 
 
 @contextmanager
@@ -113,6 +103,14 @@ def progress(label: str, total: int) -> Iterator[Callable[[], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(label, total=total)
         yield lambda: bars.advance(task)
+
+
+def _show(renderable: object) -> None:
+    """Print without the blanks that pad every line to the width of the screen."""
+    console = _console()
+    with console.capture() as captured:
+        console.print(renderable)
+    click.echo("\n".join(line.rstrip() for line in captured.get().rstrip().splitlines()))
 
 
 def _console() -> Console:
@@ -139,8 +137,14 @@ def _data_line(plan: Plan) -> str:
 
 
 def _queries_line(plan: Plan) -> str:
+    if plan.paces is not None and plan.n0 < plan.n:
+        return (
+            f"{count(plan.paces.evenly)} if asked evenly as the data grows, "
+            f"{count(plan.paces.at_n0)} if all at n0; never more than {count(plan.paces.at_n)}, "
+            "and that only at n"
+        )
     if plan.batches is None:
-        return f"up to {count(plan.queries)}, asked whenever the analyst likes"
+        return f"up to {count(plan.queries)}"
     if plan.batches == 1:
         return count(plan.queries)
     if plan.queries < plan.batches:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from holdfast.cli import console
-from holdfast.cli.types import COUNT, HELP, picture_path
-from holdfast.errors import InvalidInput
+from holdfast.cli.types import COUNT, HELP, NUMBER, picture_path
+from holdfast.errors import InvalidInput, Unreachable
 
 _NAMES = "sharp, ours-n, ours-u, adaptive, jlnrss+, jlnrss, split"
 
@@ -17,10 +17,14 @@ _NAMES = "sharp, ours-n, ours-u, adaptive, jlnrss+, jlnrss, split"
 @click.option("--n0", type=COUNT, help="Records when the first query is asked.")
 @click.option("--n", type=COUNT, help="Records at the end.")
 @click.option("--static", type=COUNT, metavar="N", help="Short for --n0 N --n N --batches 1.")
-@click.option("--growth", type=float, help="n / n0, when solving for the records.")
-@click.option("--alpha", type=float, help="The half-width that every answer must have.")
-@click.option("--queries", type=COUNT, help="How many queries; the cap on answers if adaptive.")
-@click.option("--beta", type=float, required=True, help="Probability that any answer misses.")
+@click.option("--growth", type=NUMBER, help="n / n0, when solving for the records.")
+@click.option("--alpha", type=NUMBER, help="The half-width that every answer must have.")
+@click.option(
+    "--queries",
+    type=COUNT,
+    help="How many queries; without --batches a cap, reached only if all are asked at n.",
+)
+@click.option("--beta", type=NUMBER, required=True, help="Probability that any answer misses.")
 @click.option("--batches", type=COUNT, help="Fixed schedule: so many batches evenly from n0 to n.")
 @click.option("--certificate", metavar="NAME", help=f"One of {_NAMES}.  [default: the tightest]")
 @click.option("--compare", is_flag=True, help="Put the question to every certificate.")
@@ -60,7 +64,8 @@ def plan(
     """
     if static is not None:
         if n0 is not None or n is not None or batches is not None:
-            raise InvalidInput("--static", "given without --n0, --n and --batches", static)
+            required = "given without --n0, --n and --batches, which it stands for"
+            raise InvalidInput("--static", required, static)
         n0, n, batches = static, static, 1
     if plot is not None:
         from holdfast.plots.style import require_matplotlib
@@ -79,8 +84,13 @@ def plan(
         "growth": growth,
         "batches": batches,
     }
-    solved = planning.plan(**question, certificate=certificate)
     entries = planning.compare(**question) if compare or plot is not None else ()
+    try:
+        solved = planning.plan(**question, certificate=certificate)
+    except Unreachable:
+        if compare and not as_json and any(entry.is_useful for entry in entries):
+            console.show_comparison(entries)
+        raise
     if plot is not None:
         from holdfast.plots.comparison import draw_comparison
 
@@ -91,6 +101,6 @@ def plan(
         return
     console.show_plan(solved)
     if compare:
-        console.show_comparison(entries, solved.solved_for)
+        console.show_comparison(entries)
     if plot is not None:
         console.show_saved([plot])

@@ -20,7 +20,13 @@ _FIGURES = ("fig2", "fig3", "fig4", "fig5")
     required=True,
     help="Folder for the PNG, SVG and CSV files; made if it is not there.",
 )
-@click.option("--points", type=COUNT, default=10, show_default=True, help="Points on each curve.")
+@click.option(
+    "--points",
+    type=COUNT,
+    default=10,
+    show_default=True,
+    help="Points on each curve; fig5 takes up to twice as many.",
+)
 def reproduce(figure: str, out: Path, points: int) -> None:
     """The result figures of the paper, with a curve for the sharp bound.
 

@@ -35,11 +35,27 @@ class Count(click.ParamType[int]):
         return int(number)
 
 
+class Number(click.ParamType[float]):
+    """A number, with a word for those who write 5% or 0,05."""
+
+    name = "number"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """What Python reads as a float."""
+        try:
+            return float(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is not a number; write 0.05 for 5 %.", param, ctx)
+
+
 def _is_whole(number: Decimal) -> bool:
     return number == number.to_integral_value()
 
 
 COUNT = Count()
+NUMBER = Number()
 
 HELP = {"help_option_names": ["-h", "--help"]}
 

@@ -19,6 +19,7 @@ class Entry:
     summary: str
     mechanism: str
     is_prompt: bool
+    solved_for: Unknown
     reason: str | None
     queries: int | None = None
     width: float | None = None
@@ -33,9 +34,10 @@ class Entry:
         """Whether there is a result."""
         return self.reason is None
 
-    def result(self, solved_for: Unknown) -> float:
+    @property
+    def result(self) -> float:
         """The number that was asked for; 0 where there is none."""
-        found = {"queries": self.queries, "width": self.width, "records": self.n}[solved_for]
+        found = {"queries": self.queries, "width": self.width, "records": self.n}[self.solved_for]
         return float(found or 0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -55,6 +57,7 @@ def _entry(problem: Problem, certificate: Certificate) -> Entry:
         certificate.summary,
         certificate.mechanism,
         certificate.is_prompt,
+        problem.unknown,
     )
     reason = objection(problem, certificate)
     if reason is not None:

@@ -60,7 +60,7 @@ class PaperFigure:
     def _value(self, name: str, setting: Batches) -> float | None:
         certificate = CERTIFICATES[name]
         if self.measure == "queries":
-            return float(certificate.queries(setting, ALPHA, BETA))
+            return certificate.queries(setting, ALPHA, BETA)
         width = certificate.width(setting.at(QUERIES), BETA).value
         return width if width < 1.0 else None
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from holdfast.errors import InvalidInput, NotCertified, Unreachable
-from holdfast.numerals import width
+from holdfast.numerals import counted, width
 from holdfast.theory.arrays import (
     LARGEST_BATCHES,
     LARGEST_COUNT,
@@ -21,6 +21,8 @@ from holdfast.theory.certificates import Batches, Certificate, Growing, Width, g
 from holdfast.theory.settings import Setting
 
 Unknown: TypeAlias = Literal["queries", "width", "records"]
+
+_A_FRACTION = "write 0.05 for 5 %"
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,8 @@ class Problem:
         """Check what a user gave, and find out what is to be solved for."""
         if beta is None:
             raise InvalidInput("beta", "given (the probability that any answer misses)", None)
-        checked_beta = check_beta(beta)
-        checked_alpha = None if alpha is None else check_probability("alpha", alpha)
+        checked_beta = check_beta(beta, _A_FRACTION)
+        checked_alpha = None if alpha is None else check_probability("alpha", alpha, _A_FRACTION)
         checked_queries = None if queries is None else check_count("queries", queries)
         b = None if batches is None else check_count("batches", batches, LARGEST_BATCHES)
         has_records = n0 is not None or n is not None
@@ -124,12 +126,9 @@ def _unknown(has_alpha: bool, has_queries: bool, has_records: bool) -> Unknown:
     missing = [name for name, there in given.items() if not there]
     if len(missing) != 1:
         got = ", ".join(name for name, there in given.items() if there) or "none of them"
-        raise InvalidInput(
-            "the question",
-            "given by exactly two of alpha, queries and records (n0 and n)",
-            got,
-            "leave out the one to solve for",
-        )
+        hint = "leave out the one to solve for" if not missing else "give one more"
+        required = "given by exactly two of alpha, queries and records (n0 and n)"
+        raise InvalidInput("the question", required, got, hint if len(missing) < 3 else "")
     if not has_alpha:
         return "width"
     return "queries" if not has_queries else "records"
@@ -138,7 +137,8 @@ def _unknown(has_alpha: bool, has_queries: bool, has_records: bool) -> Unknown:
 def _checked_sizes(n0: object, n: object) -> tuple[int, int]:
     if n0 is None or n is None:
         name = "n0" if n0 is None else "n"
-        raise InvalidInput(name, "given along with the other of n0 and n", None)
+        hint = "they are the same number if the data does not grow"
+        raise InvalidInput(name, "given too: n0 and n come together", None, hint)
     return check_growth(n0, n)
 
 
@@ -146,7 +146,8 @@ def _checked_growth(growth: object, needed: bool) -> Fraction:
     required = "a number from 1 to 10^12 (the ratio n / n0)"
     if growth is None:
         if needed:
-            raise InvalidInput("growth", required, None, "it says how far the data will grow")
+            hint = "solving for the records needs it; 1 if the data does not grow"
+            raise InvalidInput("growth", required, None, hint)
         return Fraction(1)
     ratio = check_number("growth", growth, required)
     if not 1.0 <= ratio <= 1e12:
@@ -161,7 +162,7 @@ def _smallest_setting(
         return certificate.records(problem.setting, queries, alpha, problem.beta, problem.growth)
     except NotCertified as error:
         raise Unreachable(
-            f"a width of ±{alpha:g} for {queries:,} queries",
+            f"a width of ±{alpha:g} for {counted(queries)}",
             "it would need more than 10^18 records; ask for a larger alpha or fewer queries",
             {"alpha": alpha, "queries": queries},
         ) from error
@@ -191,7 +192,7 @@ def _says_nothing(problem: Problem, certificate: Certificate, queries: int) -> U
         else f"not even one has width ±0.5 with {_sizes(problem.setting)}"
     )
     return Unreachable(
-        f"a width below ±1 for {queries:,} queries ({certificate.name})",
+        f"a width below ±1 for {counted(queries)} ({certificate.name})",
         reachable + _otherwise(problem, certificate),
         {"queries": queries, "reachable_queries": most},
     )
@@ -213,7 +214,7 @@ def _would_give(way: str, problem: Problem, certificate: Certificate) -> str:
     if problem.unknown == "queries":
         assert problem.alpha is not None
         queries = certificate.queries(problem.setting, problem.alpha, problem.beta)
-        return f"; {way} would give {queries:,}" if queries else ""
+        return f"; {way} would give {counted(queries)}" if queries else ""
     assert problem.queries is not None
     found = certificate.width(problem.setting.at(problem.queries), problem.beta).value
     return f"; {way} would give ±{width(found)}" if found < 1.0 else ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from holdfast.errors import Unreachable
-from holdfast.numerals import width
+from holdfast.numerals import counted, width
 from holdfast.planning.problem import Problem, Solution, gain, solve
+from holdfast.theory.arrays import LARGEST_COUNT
 from holdfast.theory.certificates import Batches, Growing, get
 
 # Below this gain another way of asking is not worth a sentence.
@@ -30,17 +31,44 @@ def assumptions(solution: Solution) -> tuple[str, ...]:
         )
     if isinstance(solution.setting, Batches):
         common.append("the rounds and the number of queries in each are fixed before the first")
-    else:
+    elif solution.certificate.mechanism != "split":
         common.append("a filter refuses any query that would exceed a record's budget")
     return tuple(common)
 
 
 def advice(problem: Problem, solution: Solution) -> tuple[str, ...]:
     """Where splitting the data or waiting for it would give more."""
-    said = [_about_splitting(problem, solution), _about_waiting(problem, solution)]
+    said = [
+        _about_the_cap(problem, solution),
+        _about_splitting(problem, solution),
+        _about_waiting(problem, solution),
+    ]
     if solution.width.value >= 0.5:
         said.append("A width of ±0.5 or more says little about a value between 0 and 1.")
+    if solution.queries >= LARGEST_COUNT:
+        said.append("More may fit: Holdfast counts up to 10^18 queries.")
+    if problem.beta > 0.5:
+        said.append(
+            f"beta is the probability of a miss, here {problem.beta:g}; was "
+            f"{1 - problem.beta:.4g} meant?"
+        )
     return tuple(sentence for sentence in said if sentence)
+
+
+def _about_the_cap(problem: Problem, solution: Solution) -> str | None:
+    """Who asks for K queries should know that an adaptive plan grants them at n only."""
+    setting, queries = solution.setting, solution.queries
+    if problem.unknown == "queries" or not isinstance(setting, Growing) or setting.n0 == setting.n:
+        return None
+    if solution.certificate.mechanism == "split":
+        return None
+    evenly = -(-queries * setting.n // setting.n0)
+    early = -(-queries * setting.n**2 // setting.n0**2)
+    return (
+        f"{counted(queries)} fit if they are asked once all {setting.n:,} records are there. To be "
+        f"able to ask as many evenly as the data grows, plan for {evenly:,}; at any time, "
+        f"for {early:,}."
+    )
 
 
 def _about_splitting(problem: Problem, solution: Solution) -> str | None:
@@ -90,7 +118,7 @@ def _about_waiting(problem: Problem, solution: Solution) -> str | None:
 
 def _shown(problem: Problem, solution: Solution) -> str:
     if problem.unknown == "queries":
-        return f"{solution.queries:,} queries"
+        return counted(solution.queries)
     if problem.unknown == "width":
         return f"a width of ±{width(solution.width.value)}"
     return f"{solution.setting.n:,} records"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.numerals import percent, width
 from holdfast.planning import Entry, Plan
-from holdfast.plots.style import COLOURS, new_figure, require_matplotlib, save, tidy
+from holdfast.plots.style import COLOURS, LABELS, new_figure, require_matplotlib, save, tidy
 
 _LABELS = {
     "queries": "queries that may be asked (more is better)",
@@ -19,24 +19,26 @@ _LABELS = {
 def draw_comparison(entries: Sequence[Entry], plan: Plan, path: Path) -> None:
     """One bar for each certificate that gives a result; an axis from zero, so lengths are true."""
     require_matplotlib()
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import EngFormatter, MaxNLocator
 
     shown = [entry for entry in entries if entry.is_useful][::-1]
-    figure = new_figure(7.5, 1.6 + 0.42 * max(len(shown), 1))
+    figure = new_figure(7.5, 1.8 + 0.42 * max(len(shown), 1))
     axes = figure.add_subplot()
-    values = [entry.result(plan.solved_for) for entry in shown]
+    values = [entry.result for entry in shown]
     axes.barh(
-        [entry.certificate + ("" if entry.is_prompt else " (late)") for entry in shown],
+        [LABELS.get(entry.certificate, entry.certificate) for entry in shown],
         values,
         color=[COLOURS[entry.certificate] for entry in shown],
         height=0.66,
     )
-    axes.set_xlim(0.0, max(values, default=1.0) * 1.15)
-    if plan.solved_for != "width":
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    is_width = plan.solved_for == "width"
+    texts = [f" ±{width(value)}" if is_width else f" {value:,.0f}" for value in values]
+    room = 1.05 + 0.02 * max(map(len, texts), default=0)  # for what stands behind the longest bar
+    axes.set_xlim(0.0, max(values, default=1.0) * room)
+    if not is_width:
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    for i, value in enumerate(values):
-        text = f" ±{width(value)}" if plan.solved_for == "width" else f" {value:,.0f}"
+    for i, (value, text) in enumerate(zip(values, texts, strict=True)):
         axes.text(value, i, text, va="center", fontsize=10)
     axes.set_xlabel(_LABELS[plan.solved_for], fontsize=10)
     figure.suptitle(_question(plan), fontsize=11, x=0.01, ha="left", weight="bold")
@@ -62,5 +64,9 @@ def _setting(plan: Plan) -> str:
         data = f"{plan.n:,} records"
     else:
         data = f"data that grows from {plan.n0:,} to {plan.n:,} records"
-    asked = {None: ", asked at any time", 1: ""}.get(plan.batches, f", {plan.batches} batches")
-    return f"{data}{asked}; all answers hold together with probability {percent(plan.beta)}"
+    asked = ""
+    if plan.batches is None and plan.n0 < plan.n:
+        asked = "adaptive, all asked at n; "
+    elif plan.batches is not None and plan.batches > 1:
+        asked = f"{plan.batches:,} batches; "
+    return f"{data}\n{asked}all answers hold together with probability {percent(plan.beta)}"

@@ -22,6 +22,12 @@ COLOURS = {
     "jlnrss": "#999999",
     "split": "#333333",
 }
+LABELS = {
+    "sharp": "sharp (Holdfast)",
+    "ours-n": "ours-n (paper)",
+    "ours-u": "ours-u (paper)",
+    "adaptive": "adaptive (paper)",
+}
 LINES = {"jlnrss": "--", "jlnrss+": "--", "split": ":", "ours-u": "-."}
 
 

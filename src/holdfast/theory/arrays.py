@@ -39,17 +39,18 @@ def broadcast(*values: Numbers) -> tuple[FloatArray, ...]:
     return tuple(np.broadcast_arrays(*(as_floats(value) for value in values)))
 
 
-def check_probability(name: str, value: object) -> float:
+def check_probability(name: str, value: object, hint: str = "") -> float:
     """Return ``value`` as a float strictly between 0 and 1, or raise."""
-    number = check_number(name, value, "a number strictly between 0 and 1")
+    required = "a number strictly between 0 and 1"
+    number = check_number(name, value, required)
     if not 0.0 < number < 1.0:
-        raise InvalidInput(name, "a number strictly between 0 and 1", value)
+        raise InvalidInput(name, required, value, hint if number >= 1.0 else "")
     return number
 
 
-def check_beta(value: object) -> float:
+def check_beta(value: object, hint: str = "") -> float:
     """Return the failure probability beta as a float in [1e-30, 1), or raise."""
-    beta = check_probability("beta", value)
+    beta = check_probability("beta", value, hint)
     if beta < SMALLEST_BETA:
         raise InvalidInput("beta", f"at least {SMALLEST_BETA:g}", value)
     return beta
@@ -80,7 +81,8 @@ def check_growth(n0: object, n: object) -> tuple[int, int]:
     """Return the sizes at the start and at the end as whole numbers with n0 <= n, or raise."""
     start, end = check_count("n0", n0), check_count("n", n)
     if end < start:
-        raise InvalidInput("n", f"at least n0 = {start}", end)
+        hint = "n0 is the size at the first query, n that at the end"
+        raise InvalidInput("n", f"at least n0 = {start}", end, hint)
     return start, end
 
 
