@@ -204,6 +204,7 @@ def test_an_adaptive_plan_puts_the_honest_number_first(run):
     ("arguments", "hint"),
     [
         ("--static 900 --alpha 10% --beta 0.05", "write 0.05 for 5 %"),
+        ("", "Missing option '--beta'. See 'holdfast plan --help'."),
         ("--static 900 --alpha 10 --beta 0.05", "write 0.05 for 5 %"),
         ("--n 900 --alpha 0.1 --beta 0.05", "n0 and n come together"),
         ("--alpha 0.1 --queries 5 --beta 0.05", "1 if the data does not grow"),

@@ -32,6 +32,10 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         code = 2
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx is not None else "holdfast"
+        _complain(f"{error.format_message()} See '{where} --help'.")
+        code = error.exit_code
     except click.ClickException as error:
         _complain(error.format_message())
         code = error.exit_code
