@@ -76,6 +76,7 @@ def test_a_plan_is_frozen():
         {"queries": 2.5},
         {"format": 2},
         {"certificate": "best"},
+        {"certificate": ["sharp"]},
         {"terms": [1]},
         {"solved_for": "fun"},
     ],

@@ -252,10 +252,10 @@ def named(worlds: dict[str, World]) -> pytest.MarkDecorator:
 def test_the_listed_worlds_are_complete(world: World) -> None:
     """Probabilities add up to one, and the values of a record, given anything, too."""
     known = posterior(world)
-    assert known.probability.sum() == pytest.approx(1.0, abs=1e-13)
-    assert known.shift.sum(axis=1) == pytest.approx(0.0, abs=1e-13)
+    assert known.probability.sum() == pytest.approx(1.0, abs=1e-15)
+    assert known.shift.sum(axis=1) == pytest.approx(0.0, abs=1e-15)
     # Without looking at the transcript a record is just a draw from the population.
-    assert known.shift.sum(axis=2) == pytest.approx(0.0, abs=1e-13)
+    assert known.shift.sum(axis=2) == pytest.approx(0.0, abs=1e-15)
 
 
 @named(ALL)

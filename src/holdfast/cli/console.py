@@ -148,5 +148,6 @@ def _queries_line(plan: Plan) -> str:
     if plan.batches == 1:
         return count(plan.queries)
     if plan.queries < plan.batches:
-        return f"{count(plan.queries)}, one in each of the first of {count(plan.batches)} batches"
+        number, batches = count(plan.queries), count(plan.batches)
+        return f"{number}, one in each of the first {number} of {batches} batches"
     return f"{count(plan.queries)} in {count(plan.batches)} batches, evenly from n0 to n"

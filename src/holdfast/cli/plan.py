@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from holdfast.cli import console
-from holdfast.cli.types import COUNT, HELP, NUMBER, picture_path
+from holdfast.cli.types import COUNT, HELP, NUMBER, check_picture
 from holdfast.errors import InvalidInput, Unreachable
 
 _NAMES = "sharp, ours-n, ours-u, adaptive, jlnrss+, jlnrss, split"
@@ -70,7 +70,7 @@ def plan(
     if plot is not None:
         from holdfast.plots.style import require_matplotlib
 
-        picture_path(plot)
+        check_picture(plot)
         require_matplotlib()
 
     from holdfast import planning

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from holdfast.cli import console
-from holdfast.cli.types import COUNT, HELP, folder
+from holdfast.cli.types import COUNT, HELP, make_folder
 
 _FIGURES = ("fig2", "fig3", "fig4", "fig5")
 
@@ -40,7 +40,7 @@ def reproduce(figure: str, out: Path, points: int) -> None:
     from holdfast.plots.paper import draw_figure, require_matplotlib, write_csv
 
     require_matplotlib()
-    folder(out)
+    make_folder(out)
     for name in _FIGURES if figure == "all" else (figure,):
         wanted = figure_named(name, points)
         with console.progress(wanted.title, total=wanted.size) as advance:

@@ -22,7 +22,7 @@ class Count(click.ParamType[int]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Digits exactly; anything else through a float that must be whole."""
+        """Exactly what is written, if that is whole."""
         text = str(value)
         if _THOUSANDS.fullmatch(text):
             text = text.replace(",", "")
@@ -62,20 +62,18 @@ HELP = {"help_option_names": ["-h", "--help"]}
 PICTURE_SUFFIXES = (".png", ".svg")
 
 
-def picture_path(path: Path) -> Path:
-    """A picture's file name, checked before anything is computed."""
+def check_picture(path: Path) -> None:
+    """Refuse a picture that could not be written, before anything is computed."""
     if path.suffix.lower() not in PICTURE_SUFFIXES:
         raise InvalidInput("the picture's name", "one that ends in .png or .svg", str(path))
     if not path.parent.is_dir():
         raise InvalidInput("the picture's folder", "one that exists", str(path.parent))
-    return path
 
 
-def folder(path: Path) -> Path:
-    """A folder to write to, made if it is not there."""
+def make_folder(path: Path) -> None:
+    """Make the folder to write to, if it is not there."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = f"{path}: {error.strerror}"
         raise InvalidInput("the folder", "one that can be written to", reason) from error
-    return path

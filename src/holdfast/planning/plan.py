@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.errors import InvalidInput
 from holdfast.planning.problem import Unknown
@@ -110,60 +110,76 @@ def _fields_of(values: object) -> dict[str, Any]:
     if missing:
         raise InvalidInput("plan", f"complete, with {', '.join(missing)}", sorted(values))
     kept = {field.name: values[field.name] for field in fields(Plan)}
-    for name, holds in _KINDS.items():
-        if not holds(kept[name]):
-            raise InvalidInput(f"{name} of the plan", "what a plan has there", kept[name])
+    for name, kind in _KINDS.items():
+        if not kind.holds(kept[name]):
+            raise InvalidInput(f"{name} of the plan", kind.required, kept[name])
     if kept["paces"] is not None:
         kept["paces"] = Paces(**kept["paces"])
     return {**kept, "assumptions": tuple(kept["assumptions"]), "advice": tuple(kept["advice"])}
+
+
+class _Kind(NamedTuple):
+    """What a field of a plan may be, in words and as a test."""
+
+    required: str
+    holds: Callable[[Any], bool]
+
+    def or_none(self) -> _Kind:
+        return _Kind(f"{self.required}, or null", lambda value: value is None or self.holds(value))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _is_positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+_COUNT = _Kind("a whole number >= 0", _is_count)
+_POSITIVE = _Kind("a positive number", lambda value: _is_number(value) and value > 0)
+_FRACTION = _Kind("between 0 and 1", lambda value: _is_number(value) and 0 < value < 1)
+_NUMBERS = _Kind(
+    "numbers >= 0 by their names",
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(_is_number(number) and number >= 0 for number in value.values())
+    ),
+)
+_WORDS = _Kind(
+    "a list of sentences",
+    lambda value: isinstance(value, list | tuple) and all(isinstance(line, str) for line in value),
+)
+_PACES = _Kind(
+    "whole numbers at_n0, evenly and at_n",
+    lambda value: (
+        isinstance(value, Mapping)
+        and set(value) == {field.name for field in fields(Paces)}
+        and all(map(_is_count, value.values()))
+    ),
+)
 
-
-def _is_numbers(value: object) -> bool:
-    return isinstance(value, Mapping) and all(
-        isinstance(name, str) and (number == 0 or _is_positive(number))
-        for name, number in value.items()
-    )
-
-
-def _is_words(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(line, str) for line in value)
-
-
-def _is_paces(value: object) -> bool:
-    names = {field.name for field in fields(Paces)}
-    return (
-        isinstance(value, Mapping) and set(value) == names and all(map(_is_count, value.values()))
-    )
-
-
-def _or_none(holds: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: value is None or holds(value)
-
-
-_KINDS: dict[str, Callable[[object], bool]] = {
-    "certificate": lambda value: value in CERTIFICATES,
-    "solved_for": lambda value: value in ("queries", "width", "records"),
-    "n0": _is_count,
-    "n": _is_count,
-    "beta": lambda value: _is_positive(value) and value < 1,  # type: ignore[operator]
-    "alpha": _or_none(_is_positive),
-    "queries": _is_count,
-    "width": _is_positive,
-    "sigma": _or_none(_is_positive),
-    "terms": _is_numbers,
-    "constants": _is_numbers,
-    "batches": _or_none(_is_count),
-    "budget": _or_none(_is_positive),
-    "max_queries": _or_none(_is_count),
-    "paces": _or_none(_is_paces),
-    "assumptions": _is_words,
-    "advice": _is_words,
+_KINDS = {
+    "certificate": _Kind(
+        f"one of {', '.join(CERTIFICATES)}",
+        lambda value: isinstance(value, str) and value in CERTIFICATES,
+    ),
+    "solved_for": _Kind(
+        "queries, width or records", lambda value: value in ("queries", "width", "records")
+    ),
+    "n0": _COUNT,
+    "n": _COUNT,
+    "beta": _FRACTION,
+    "alpha": _FRACTION.or_none(),
+    "queries": _COUNT,
+    "width": _POSITIVE,
+    "sigma": _POSITIVE.or_none(),
+    "terms": _NUMBERS,
+    "constants": _NUMBERS,
+    "batches": _COUNT.or_none(),
+    "budget": _POSITIVE.or_none(),
+    "max_queries": _COUNT.or_none(),
+    "paces": _PACES.or_none(),
+    "assumptions": _WORDS,
+    "advice": _WORDS,
 }

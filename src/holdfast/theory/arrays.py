@@ -14,7 +14,6 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 Numbers: TypeAlias = npt.ArrayLike
 
-
 LARGEST_COUNT = 10**18
 """Beyond any dataset or analysis, and still exact as a whole number of 64 bits."""
 
@@ -23,7 +22,6 @@ LARGEST_BATCHES = 10**6
 
 SMALLEST_BETA = 1e-30
 """Below it a probability is not worth the digits, and double precision starts to run out."""
-
 
 WIDEST_RANGE = 1e9
 """Of the noises in one plan: no use beyond it, and every root is well-behaved within."""
