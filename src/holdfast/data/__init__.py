@@ -1,0 +1,1 @@
+"""What is asked about: records that grow, kept as segments, and the engines that sum them."""

@@ -1,0 +1,36 @@
+"""What an engine is: exact integer sums over a range of records, and nothing else."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from holdfast.errors import InvalidInput
+from holdfast.queries import Measure
+
+
+class Engine(ABC):
+    """Holds records 0, 1, 2, ... in the order of their arrival.
+
+    docs/language.md fixes what a measure is worth on a record, so every engine gives the same
+    integers. An engine evaluates all of an expression on every record: its time may depend on how
+    many records there are, not on what they hold, and no record makes it raise.
+    """
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many records there are."""
+
+    @abstractmethod
+    def _sums(self, measures: Sequence[Measure], start: int, stop: int) -> list[int]:
+        """As :meth:`sums`, with a range that is not empty and arguments that are right."""
+
+    def sums(self, measures: Sequence[Measure], start: int, stop: int) -> list[int]:
+        """The sum of each measure over the records start, ..., stop - 1, in one pass."""
+        if not 0 <= start <= stop <= self.size:
+            required = f"a range within the {self.size:,} records there are"
+            raise InvalidInput("start and stop", required, (start, stop))
+        if start == stop or not measures:
+            return [0] * len(measures)
+        return self._sums(measures, start, stop)

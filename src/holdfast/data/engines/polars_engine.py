@@ -1,0 +1,106 @@
+"""The embedded engine: Polars on frames in memory, or mapped into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from holdfast.data.engines.base import Engine
+from holdfast.data.engines.polars_printer import PolarsPrinter
+from holdfast.errors import InvalidInput
+from holdfast.queries import Measure
+
+# A sum of so many integers of at most 2^32 stays below 2^63.
+_MOST_ROWS = 1 << 30
+_SMALL = 1 << 14
+
+
+class PolarsEngine(Engine):
+    """An append-only list of frames, asked as if it were one.
+
+    >>> from holdfast.queries import Schema, fraction
+    >>> engine = PolarsEngine()
+    >>> engine.extend(pl.DataFrame({"age": [70, 20]}))
+    >>> engine.extend(pl.DataFrame({"age": [66, None]}))
+    >>> old = fraction("age > 65").measure(Schema.of({"age": "int"}))
+    >>> engine.size, engine.sums([old], 0, 4), engine.sums([old], 1, 3)
+    (4, [2], [1])
+    """
+
+    def __init__(self) -> None:
+        self._frames: list[pl.DataFrame] = []
+        self._joined: pl.DataFrame | None = None
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        """How many records there are."""
+        return self._size
+
+    def extend(self, frame: pl.DataFrame) -> None:
+        """Add records after those that are there; see :mod:`.polars_printer` for the types.
+
+        Text is kept as text: on a Categorical the time of ``city = 'x'`` tells whether any record
+        has that value, and an Enum refuses to be compared with one it does not have.
+        """
+        frame = frame.cast({pl.Categorical: pl.String, pl.Enum: pl.String})
+        if self._frames and frame.schema != self._frames[0].schema:
+            first = self._frames[0].schema
+            if frame.columns != first.names():
+                raise InvalidInput("the columns of a frame", str(first.names()), frame.columns)
+            frame = frame.cast(first)
+        self._size += frame.height
+        self._joined = None
+        if self._frames and self._frames[-1].height + frame.height <= _SMALL:
+            # Single records would otherwise leave a chunk each, and slow every query down.
+            frame = pl.concat([self._frames.pop(), frame], rechunk=True)
+        self._frames.append(frame)
+
+    def frame(self, start: int, stop: int) -> pl.DataFrame:
+        """The records start, ..., stop - 1."""
+        return self._whole().slice(start, stop - start)
+
+    def _sums(self, measures: Sequence[Measure], start: int, stop: int) -> list[int]:
+        whole = self._whole()
+        totals = [0] * len(measures)
+        for first in range(start, stop, _MOST_ROWS):
+            rows = whole.slice(first, min(_MOST_ROWS, stop - first))
+            for at, total in enumerate(self._totals(measures, rows)):
+                totals[at] += total
+        return totals
+
+    def _totals(self, measures: Sequence[Measure], rows: pl.DataFrame) -> list[int]:
+        varying = [at for at, measure in enumerate(measures) if measure.expression.columns]
+        totals = [0] * len(measures)
+        for at, total in zip(varying, self._row(measures, varying, rows), strict=True):
+            totals[at] = total
+        # Without a column Polars gives one value, not one for each record.
+        constant = [at for at in range(len(measures)) if at not in set(varying)]
+        for at, total in zip(constant, self._row(measures, constant, _ONE), strict=True):
+            totals[at] = total * rows.height
+        return totals
+
+    def _row(
+        self, measures: Sequence[Measure], chosen: Sequence[int], rows: pl.DataFrame
+    ) -> list[int]:
+        """The sums of the chosen measures, all in one query."""
+        if not chosen:
+            return []
+        query = self.query([measures[at] for at in chosen], rows)
+        return [int(total) for total in query.collect(engine="streaming").row(0)]
+
+    def query(self, measures: Sequence[Measure], rows: pl.DataFrame) -> pl.LazyFrame:
+        """What Polars is asked: one column per measure."""
+        printer = PolarsPrinter()
+        totals = [printer.total(measure).alias(str(at)) for at, measure in enumerate(measures)]
+        return rows.lazy().select(totals)
+
+    def _whole(self) -> pl.DataFrame:
+        """All frames as one, their columns left where they are."""
+        if self._joined is None:
+            self._joined = pl.concat(self._frames or [pl.DataFrame()], rechunk=False)
+        return self._joined
+
+
+_ONE = pl.DataFrame({"": [True]})

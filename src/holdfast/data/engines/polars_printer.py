@@ -1,0 +1,297 @@
+"""Checked expressions as Polars expressions, with the meaning of docs/language.md.
+
+Assumed of the frames (``data`` sees to it when records are appended): columns of type Int64,
+Float64, Boolean and String; no NaN and no infinity, but null in their place. Were
+there one all the same, sums could differ from those of another engine; nothing would raise, and
+no record would count for more than its range.
+
+Each operand is printed once (twice for ``%``, which an expression's size accounts for), so that
+printed expressions do not grow exponentially.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import and_, eq, ge, gt, le, lt, ne, or_
+
+import numpy as np
+import polars as pl
+
+from holdfast.queries import ColumnType, Measure
+from holdfast.queries.expressions import (
+    LARGEST,
+    Arithmetic,
+    Case,
+    Choice,
+    Column,
+    Compare,
+    Connective,
+    Expression,
+    Function,
+    In,
+    IsNull,
+    Negate,
+    Not,
+    Null,
+    Number,
+    Text,
+    TextTest,
+    ToNumber,
+    Truth,
+    Type,
+)
+
+_DTYPES: Mapping[Type, pl.DataType] = {
+    Type.NUMBER: pl.Float64(),
+    Type.TEXT: pl.String(),
+    Type.BOOLEAN: pl.Boolean(),
+}
+_COMPARE: Mapping[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+    "=": eq,
+    "<>": ne,
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
+}
+_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_EXACT_INTEGERS = 2.0**53
+_FEW = 4
+_UPPER = [chr(code) for code in range(ord("A"), ord("Z") + 1)]
+_LOWER = [letter.lower() for letter in _UPPER]
+# docs/language.md, "Casts": so few digits that no engine over- or underflows on reading them.
+_NUMERAL = r"^([+-]?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})?)$"
+
+
+class PolarsPrinter:
+    """Prints for one frame after the other; it has no state."""
+
+    def total(self, measure: Measure) -> pl.Expr:
+        """The sum of a measure's integers."""
+        if measure.bits == 0:
+            # Unknown is null, which a sum passes over.
+            return self.printed(measure.expression).sum()
+        value = self._unsaturated(measure.expression).clip(measure.low, measure.high)
+        steps = ((value - measure.low) * measure.scale + 0.5).floor()
+        return steps.cast(pl.Int64, strict=False).sum()
+
+    def printed(self, node: Expression) -> pl.Expr:
+        """The value for each record: Float64 (finite), String or Boolean, or null.
+
+        What reads no column is worked out here and printed as a literal, so that Polars never
+        meets a part with one value where the others have one for each record.
+        """
+        if node.columns or not node.children:
+            return self._printed(node)
+        value = pl.select(self._printed(node)).item()
+        return pl.lit(value, dtype=_DTYPES[node.type])
+
+    def _printed(self, node: Expression) -> pl.Expr:
+        match node:
+            case Number(value) | Text(value) | Truth(value):
+                return pl.lit(value, dtype=_DTYPES[node.type])
+            case Null():
+                return pl.lit(None, dtype=_DTYPES[node.type])
+            case Column():
+                return self._column(node)
+            case Negate(operand):
+                return -self.printed(operand)
+            case Arithmetic(operator, left, right):
+                return _arithmetic(operator, self.printed(left), self.printed(right))
+            case ToNumber(operand):
+                return _to_number(operand.type, self.printed(operand))
+            case Compare():
+                return self._compare(node)
+            case In():
+                return self._in(node)
+            case IsNull(operand):
+                return self.printed(operand).is_null()
+            case Not(operand):
+                return ~self.printed(operand)
+            case Connective(operator, parts):
+                # Polars' & and | on nullable booleans are Kleene's.
+                return reduce(and_ if operator == "and" else or_, map(self.printed, parts))
+            case TextTest(operand, function, value):
+                return _text_test(function, self.printed(operand), value)
+            case Case():
+                return self._case(node)
+            case Choice(operator, parts):
+                return _CHOICES[operator]([self.printed(part) for part in parts])
+            case Function(operand, function):
+                return _FUNCTIONS[function](self.printed(operand))
+            case _:
+                raise NotImplementedError(type(node).__name__)
+
+    def _column(self, node: Column) -> pl.Expr:
+        if node.holds is ColumnType.FLOAT:
+            return _saturated(pl.col(node.name))
+        return self._unsaturated(node)
+
+    def _unsaturated(self, node: Expression) -> pl.Expr:
+        """As printed, but a column of floats as it is: for what gives the same either way."""
+        if not isinstance(node, Column):
+            return self.printed(node)
+        column = pl.col(node.name)
+        if node.holds is ColumnType.INT:
+            return column.cast(pl.Float64)
+        return column
+
+    def _case(self, node: Case) -> pl.Expr:
+        printed = self.printed(node.otherwise)
+        for condition, value in reversed(node.branches):
+            operands = [self.printed(condition), self.printed(value), printed]
+            printed = _applied(_pick, operands, node.type)
+        return printed
+
+    # -------------------------------------------------------------- comparisons
+
+    def _compare(self, node: Compare) -> pl.Expr:
+        operator, left, right = node.operator, node.left, node.right
+        if not left.columns:
+            # Also a must: Polars (2.1) makes one value of `literal < x` where x happens to be the
+            # same for all records of a chunk, and one for each record of `x > literal`.
+            operator, left, right = _MIRRORED[operator], right, left
+        if isinstance(left, Column) and isinstance(right, Number | Text):
+            return self._compare_column(operator, left, right.value)
+        return _COMPARE[operator](self.printed(left), self.printed(right))
+
+    def _compare_column(self, operator: str, column: Column, value: float | str) -> pl.Expr:
+        """A column with a literal: the common case, in the column's own type if that is the same.
+
+        *Floats.* For \\|c\\| < LARGEST, x and its saturation lie on the same side of c.
+
+        *Integers.* Let d(x) be the double nearest to x, and \\|c\\| < 2^53. If \\|x\\| <= 2^53,
+        d(x) = x; else \\|d(x)\\| >= 2^53 with x's sign, as d is monotone. So d(x) and x lie on the
+        same side of c. And for whole x, x > c iff x > floor(c), x <= c iff x <= floor(c),
+        x < c iff x < ceil(c), x >= c iff x >= ceil(c).
+        """
+        compare = _COMPARE[operator]
+        if isinstance(value, str):
+            return compare(self.printed(column), pl.lit(value, dtype=pl.String()))
+        if column.holds is ColumnType.INT and abs(value) < _EXACT_INTEGERS:
+            whole = math.floor(value) if operator in (">", "<=") else math.ceil(value)
+            if whole == value or operator not in ("=", "<>"):
+                return compare(pl.col(column.name), pl.lit(whole, dtype=pl.Int64()))
+        literal = pl.lit(value, dtype=pl.Float64())
+        if abs(value) < LARGEST:
+            return compare(self._unsaturated(column), literal)
+        return compare(self.printed(column), literal)
+
+    def _in(self, node: In) -> pl.Expr:
+        operand, values = node.operand, node.values
+        if isinstance(operand, Column) and operand.holds is ColumnType.INT:
+            # As in _compare_column; a fraction or a huge number sends all of them to the doubles.
+            numbers = [value for value in values if isinstance(value, float)]
+            if all(value.is_integer() and abs(value) < _EXACT_INTEGERS for value in numbers):
+                listed = pl.Series([int(value) for value in numbers], dtype=pl.Int64())
+                return pl.col(operand.name).is_in(listed.implode())
+        if isinstance(operand, Column) and len(values) <= _FEW:
+            # Several times as fast as is_in on texts; the very definition of it, too.
+            equal = (self._compare_column("=", operand, value) for value in values)
+            return reduce(or_, equal)
+        kind = Type.TEXT if isinstance(values[0], str) else Type.NUMBER
+        listed = pl.Series(values, dtype=_DTYPES[kind]).implode()
+        return self.printed(operand).is_in(listed)
+
+
+# ------------------------------------------------------------------ functions of series
+
+
+def _applied(
+    function: Callable[[Sequence[pl.Series]], pl.Series], operands: list[pl.Expr], kind: Type
+) -> pl.Expr:
+    """A function of whole columns, all of whose operands are evaluated first, whatever they hold.
+
+    Where Polars' own expressions do not do: ``when`` skips a branch that no record of a chunk
+    takes, so that its time would tell of the records; ``fill_nan`` repeats its operand, so that
+    nested ones would grow exponentially; and for division see :func:`_quotient`.
+    """
+    return pl.map_batches(operands, function, _DTYPES[kind], is_elementwise=True)
+
+
+def _pick(operands: Sequence[pl.Series]) -> pl.Series:
+    """The value where the condition is true, else the other one."""
+    condition, value, other = operands
+    return value.zip_with(condition.fill_null(False), other)
+
+
+# ---------------------------------------------------------------------------- numbers
+
+
+def _saturated(number: pl.Expr) -> pl.Expr:
+    return number.clip(-LARGEST, LARGEST)
+
+
+def _arithmetic(operator: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    match operator:
+        case "+":
+            return _saturated(left + right)
+        case "-":
+            return _saturated(left - right)
+        case "*":
+            return _saturated(left * right)
+        case "/":
+            return _quotient(left, right)
+        case _:
+            product = _saturated(right * _quotient(left, right).floor())
+            return _saturated(left - product)
+
+
+def _quotient(left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    """Division, rounded as IEEE 754 wants.
+
+    Polars itself multiplies by the reciprocal if the divisor is a constant, or happens to be one
+    in a chunk, and so gives another last bit now and then (x / 10 in every third case). NumPy
+    always divides.
+    """
+    return _applied(_divide, [left, right], Type.NUMBER)
+
+
+def _divide(operands: Sequence[pl.Series]) -> pl.Series:
+    left, right = (series.to_numpy() for series in operands)
+    with np.errstate(all="ignore"):
+        quotient = left / np.where(right == 0.0, np.nan, right)
+    return pl.Series(np.clip(quotient, -LARGEST, LARGEST), nan_to_null=True)
+
+
+def _root(operands: Sequence[pl.Series]) -> pl.Series:
+    with np.errstate(all="ignore"):
+        return pl.Series(np.sqrt(operands[0].to_numpy()), nan_to_null=True)
+
+
+def _to_number(kind: Type, value: pl.Expr) -> pl.Expr:
+    if kind is Type.TEXT:
+        return value.str.extract(_NUMERAL, 1).cast(pl.Float64, strict=False)
+    return value.cast(pl.Float64)
+
+
+# ------------------------------------------------------------------------------- text
+
+
+def _text_test(function: str, text: pl.Expr, value: str) -> pl.Expr:
+    literal = pl.lit(value, dtype=pl.String())
+    match function:
+        case "starts_with":
+            return text.str.starts_with(literal)
+        case "ends_with":
+            return text.str.ends_with(literal)
+        case _:
+            return text.str.contains(literal, literal=True)
+
+
+_CHOICES: Mapping[str, Callable[[Sequence[pl.Expr]], pl.Expr]] = {
+    "coalesce": pl.coalesce,
+    "least": pl.min_horizontal,
+    "greatest": pl.max_horizontal,
+}
+_FUNCTIONS: Mapping[str, Callable[[pl.Expr], pl.Expr]] = {
+    "abs": lambda number: number.abs(),
+    "ceil": lambda number: number.ceil(),
+    "floor": lambda number: number.floor(),
+    "length": lambda text: text.str.len_chars().cast(pl.Float64),
+    "lower": lambda text: text.str.replace_many(_UPPER, _LOWER),
+    "sqrt": lambda number: _applied(_root, [number], Type.NUMBER),
+    "upper": lambda text: text.str.replace_many(_LOWER, _UPPER),
+}
