@@ -26,12 +26,12 @@ help:  ## show this list
 		awk -F'|' '{ printf "%-10s %s\n", $$1, $$2 }'
 	@echo "PYTHON=python3.12 picks another Python; JOBS=8 runs the tests in 8 processes."
 
-demo: $(DEMO_READY)  ## plan an analysis, compare the bounds, draw demo/plan.png
-	@mkdir -p demo
-	@echo "==> data grows from 500,000 to 1,500,000 records: how many queries fit, early, evenly or late?"
-	$(BIN)/holdfast plan --n0 500000 --n 1500000 --alpha 0.1 --beta 0.05
-	@echo "==> the same in four batches, under every certificate, and as a picture"
-	$(BIN)/holdfast plan --n0 500000 --n 1500000 --alpha 0.1 --beta 0.05 --batches 4 --compare --plot demo/plan.png
+demo: $(DEMO_READY)  ## grow a dataset, ask it until it is exhausted, verify it, draw pictures
+	@$(BIN)/python examples/climb.py demo
+	@echo && echo "==> the same from the command: where the dataset stands, and two pictures"
+	$(BIN)/holdfast status demo/climb
+	@$(BIN)/holdfast plot demo/climb --out demo/analysis.png
+	@$(BIN)/holdfast plan --n0 20000 --n 60000 --alpha 0.1 --beta 0.05 --batches 4 --compare --plot demo/plan.png
 
 test: lint types imports unit  ## everything that has to be green: lint, types, imports, unit
 
@@ -69,7 +69,7 @@ LOCK_COMMON = --quiet --universal --python-version 3.11 --generate-hashes --no-a
 clean:  ## remove the environment and everything else that was made
 	rm -rf $(VENV) .venv-lock build dist .hypothesis .import_linter_cache .mypy_cache \
 		.pytest_cache .ruff_cache
-	rm -f demo/*.png
+	rm -rf demo/*.png demo/climb
 	find src tests docs benchmarks examples -name __pycache__ -type d -prune \
 		-exec rm -rf {} + 2>/dev/null || true
 

@@ -11,41 +11,102 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import (
+    BadRecord,
+    BudgetExhausted,
     HoldfastError,
     InvalidInput,
+    InvalidQuery,
+    LedgerCorrupt,
     MissingExtra,
     NotApplicable,
     NotCertified,
+    NotReady,
+    StorageFailed,
     Unreachable,
 )
 
 if TYPE_CHECKING:
     from holdfast.planning import Entry, Paces, Plan, compare, plan
+    from holdfast.queries import Query, fraction, mean
+    from holdfast.session import (
+        Answer,
+        Appended,
+        Budget,
+        Dataset,
+        Quote,
+        Round,
+        Session,
+        Status,
+        Transcript,
+        Verification,
+        create,
+        open,
+    )
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Answer",
+    "Appended",
+    "BadRecord",
+    "Budget",
+    "BudgetExhausted",
+    "Dataset",
     "Entry",
     "HoldfastError",
     "InvalidInput",
+    "InvalidQuery",
+    "LedgerCorrupt",
     "MissingExtra",
     "NotApplicable",
     "NotCertified",
+    "NotReady",
     "Paces",
     "Plan",
+    "Query",
+    "Quote",
+    "Round",
+    "Session",
+    "Status",
+    "StorageFailed",
+    "Transcript",
     "Unreachable",
+    "Verification",
     "__version__",
     "compare",
+    "create",
+    "fraction",
+    "mean",
+    "open",
     "plan",
 ]
 
-_PLANNING = frozenset({"Entry", "Paces", "Plan", "compare", "plan"})
+# Where each name that is not an error lives: its module is loaded when the name is used.
+_HOMES = {
+    "holdfast.planning": ("Entry", "Paces", "Plan", "compare", "plan"),
+    "holdfast.queries": ("Query", "fraction", "mean"),
+    "holdfast.session": (
+        "Answer",
+        "Appended",
+        "Budget",
+        "Dataset",
+        "Quote",
+        "Round",
+        "Session",
+        "Status",
+        "Transcript",
+        "Verification",
+        "create",
+        "open",
+    ),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Load what needs numpy and scipy only when it is used, so that the import stays quick."""
-    if name in _PLANNING:
-        value = getattr(import_module("holdfast.planning"), name)
+    """Load what needs numpy, scipy or Polars only when it is used: the import stays quick."""
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -68,3 +68,113 @@ class MissingExtra(HoldfastError, ImportError):
         self.feature = feature
         self.extra = extra
         super().__init__(f"{feature} needs an extra: pip install 'holdfast[{extra}]'")
+
+
+class InvalidQuery(HoldfastError, ValueError):
+    """A query that the language does not have; the same for every dataset with these columns.
+
+    ``position`` counts characters of ``text`` from 0, where the trouble begins; None if it lies in
+    no one place.
+    """
+
+    def __init__(self, reason: str, text: str, position: int | None = None, hint: str = "") -> None:
+        self.reason = reason
+        self.text = text
+        self.position = position
+        self.hint = hint
+        place = (
+            "" if position is None else f" at character {position + 1}{_pointed(text, position)}"
+        )
+        tail = f"; {hint}" if hint else ""
+        super().__init__(f"invalid query: {reason}{place}{tail}")
+
+
+def _pointed(text: str, position: int) -> str:
+    """The few characters around a position, so that a long query can be mended."""
+    around = text[max(position - 10, 0) : position + 20]
+    return f" (near {around!r})" if around.strip() else ""
+
+
+class BudgetExhausted(HoldfastError):
+    """The filter refused: the charge does not fit. Nothing was charged and no data was touched.
+
+    ``charge`` is what was asked for and ``remaining`` what is left (mu^2 of the record that binds);
+    ``fits_at`` is the smallest round at which it would fit, None if there is none in the plan.
+    """
+
+    def __init__(
+        self,
+        charge: float,
+        remaining: float,
+        round: int,
+        fits_at: int | None,
+        more_records: int | None,
+        hint: str,
+    ) -> None:
+        self.charge = charge
+        self.remaining = remaining
+        self.round = round
+        self.fits_at = fits_at
+        self.more_records = more_records
+        self.hint = hint
+        super().__init__(
+            f"the budget is exhausted at round {round:,}: the charge is {charge:.6g} "
+            f"and {remaining:.6g} is left; {hint}"
+        )
+
+
+class NotReady(HoldfastError):
+    """A question at a round that the plan does not cover, or that is not there yet."""
+
+    def __init__(self, reason: str, hint: str, numbers: Mapping[str, Any]) -> None:
+        self.reason = reason
+        self.hint = hint
+        self.numbers = dict(numbers)
+        super().__init__(f"{reason}; {hint}")
+
+
+class LedgerCorrupt(HoldfastError):
+    """The ledger, the data and the plan do not belong together, so nothing is answered.
+
+    ``entry`` is the number of the first entry that is wrong, None if it is not in an entry.
+    """
+
+    def __init__(self, what: str, reason: str, entry: int | None = None) -> None:
+        self.what = what
+        self.reason = reason
+        self.entry = entry
+        place = "" if entry is None else f" (entry {entry:,})"
+        super().__init__(
+            f"{what} is corrupt{place}: {reason}; nothing was changed. Restore the whole folder "
+            "from one backup, never a single file"
+        )
+
+
+class BadRecord(HoldfastError, ValueError):
+    """A record of an append does not fit the columns; nothing of that append was kept.
+
+    ``record`` counts from 1 within the append. The value itself is not repeated: error messages end
+    up in logs.
+    """
+
+    def __init__(self, record: int | None, column: str | None, required: str, got: str) -> None:
+        self.record = record
+        self.column = column
+        self.required = required
+        self.got = got
+        places = [] if record is None else [f"record {record:,}"]
+        places += [] if column is None else [f"column {column!r}"]
+        super().__init__(
+            f"{', '.join(places) or 'the records'} must be {required}, but is {got}; "
+            "nothing of this append was kept"
+        )
+
+
+class StorageFailed(HoldfastError, OSError):
+    """The disk, or another process, was in the way; what was asked for is undone."""
+
+    def __init__(self, what: str, reason: str, hint: str) -> None:
+        self.what = what
+        self.reason = reason
+        self.hint = hint
+        super().__init__(f"{what} failed: {reason}; {hint}")

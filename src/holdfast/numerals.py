@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 
 def width(value: float, digits: int = 4) -> str:
@@ -29,6 +29,19 @@ def budget(value: float, digits: int = 6) -> str:
     return f"{math.floor(value / unit * (1.0 + 1e-12)) * unit:.{digits}g}"
 
 
+def fixed(value: float, decimals: int, *, up: bool) -> str:
+    """An end of an interval with so many decimals, rounded outwards, to the side that is named.
+
+    >>> fixed(0.27101, 3, up=False), fixed(0.35201, 3, up=True), fixed(-0.0, 2, up=True)
+    ('0.271', '0.353', '0.00')
+    """
+    # As it is written: 0.1 is a tenth here, not the double a hair above it.
+    shown = Decimal(repr(value)).quantize(
+        Decimal(1).scaleb(-decimals), ROUND_CEILING if up else ROUND_FLOOR
+    )
+    return f"{shown + 0:f}"
+
+
 def count(value: int) -> str:
     """A count with thousands marked.
 
@@ -45,6 +58,17 @@ def counted(queries: int) -> str:
     ('1 query', '2,000 queries')
     """
     return f"{queries:,} {'query' if queries == 1 else 'queries'}"
+
+
+def several(number: int, noun: str) -> str:
+    """So many of something, in words that agree.
+
+    >>> several(1, "record"), several(20_000, "record"), several(2, "entry")
+    ('1 record', '20,000 records', '2 entries')
+    """
+    if number != 1:
+        noun = f"{noun.removesuffix('y')}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{number:,} {noun}"
 
 
 def percent(beta: float) -> str:

@@ -12,12 +12,26 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast import Entry, Paces, Plan, errors, plan
+from holdfast import (
+    Answer,
+    Appended,
+    Budget,
+    Entry,
+    Paces,
+    Plan,
+    Quote,
+    Round,
+    Status,
+    Verification,
+    errors,
+    plan,
+)
 from holdfast.cli import exit_code, holdfast, main
 
 ROOT = Path(__file__).parents[2]
 PLAN = ROOT / "docs" / "plan.md"
-TEXT = PLAN.read_text(encoding="utf-8")
+# Two pages of reference: what is planned, and what runs.
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in (PLAN, ROOT / "docs" / "runtime.md"))
 PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 
 ERRORS = [
@@ -56,7 +70,8 @@ def names(text: str, word: str) -> bool:
 
 
 def section(text: str, heading: str) -> str:
-    return text.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    """All sections of that heading, one after the other."""
+    return "\n".join(part.split("\n## ", 1)[0] for part in text.split(f"## {heading}\n")[1:])
 
 
 def broken_links(page: Path, text: str) -> list[str]:
@@ -91,6 +106,12 @@ def test_every_option_is_named(path, option):
 @pytest.mark.parametrize("field", ["format", *(field.name for field in fields(Plan))])
 def test_every_field_of_a_plan_is_explained(field):
     assert names(section(TEXT, "The JSON object"), field)
+
+
+@pytest.mark.parametrize("cls", [Answer, Appended, Budget, Quote, Round, Status, Verification])
+def test_every_field_of_a_result_is_named(cls):
+    described = section(TEXT, "The JSON objects")
+    assert [field.name for field in fields(cls) if not names(described, field.name)] == []
 
 
 @pytest.mark.parametrize("cls", [Entry, Paces])

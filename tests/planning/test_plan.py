@@ -193,7 +193,7 @@ def test_advice_to_split_counts_an_adaptive_plan_at_an_even_pace():
     solved = plan(n0=2_000, n=6_000, alpha=0.1, beta=BETA)
     split = plan(n0=2_000, n=6_000, alpha=0.1, beta=BETA, certificate="split")
     assert solved.paces.evenly < split.queries < solved.queries
-    (line,) = solved.advice
+    line, _ = solved.advice
     assert f"{split.queries} queries; here {solved.paces.evenly} fit if asked evenly" in line
 
 
@@ -223,3 +223,15 @@ def test_split_plans_warn_that_answers_may_be_late():
     solved = plan(n0=1_000, n=9_000, alpha=0.2, beta=BETA, certificate="split")
     assert any("wait" in line for line in solved.advice)
     assert solved.sigma is None
+
+
+def test_advice_says_what_a_further_horizon_would_cost():
+    solved = plan(n0=20_000, n=60_000, alpha=0.1, beta=BETA)
+    further = plan(n0=20_000, n=600_000, alpha=0.1, beta=BETA)
+    [line] = solved.advice
+    for number in (further.n, *further.paces.__dict__.values(), *solved.paces.__dict__.values()):
+        if number not in (further.paces.at_n, solved.paces.at_n):
+            assert f"{number:,}" in line
+    assert not any("horizon" in line for line in plan(n0=60, n=60, alpha=0.5, beta=BETA).advice)
+    fixed = plan(n0=20_000, n=60_000, alpha=0.1, beta=BETA, batches=3)
+    assert not any("horizon" in line for line in fixed.advice)

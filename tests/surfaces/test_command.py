@@ -17,8 +17,22 @@ EXAMPLES = {
     errors.Unreachable: errors.Unreachable("a width", "another is reachable", {"alpha": 0.1}),
     errors.NotCertified: errors.NotCertified("a bracket", {"low": 1}),
     errors.MissingExtra: errors.MissingExtra("drawing a picture", "plot"),
+    errors.InvalidQuery: errors.InvalidQuery("there is no column 'x'", "x > 1", 0),
+    errors.BudgetExhausted: errors.BudgetExhausted(0.1, 0.05, 500, 900, 400, "wait"),
+    errors.NotReady: errors.NotReady("there are no records", "append some", {"records": 0}),
+    errors.LedgerCorrupt: errors.LedgerCorrupt("the ledger", "its hash is wrong", 7),
+    errors.BadRecord: errors.BadRecord(3, "age", "a whole number", "text"),
+    errors.StorageFailed: errors.StorageFailed("writing", "the disk is full", "free some"),
 }
-CODES = {errors.InvalidInput: 2, errors.NotApplicable: 2}
+CODES = {
+    errors.InvalidInput: 2,
+    errors.NotApplicable: 2,
+    errors.InvalidQuery: 2,
+    errors.BadRecord: 2,
+    errors.BudgetExhausted: 3,
+    errors.LedgerCorrupt: 4,
+    errors.NotReady: 5,
+}
 
 
 def run(capsys, *arguments):

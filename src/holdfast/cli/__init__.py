@@ -7,22 +7,56 @@ import sys
 import click
 
 from holdfast import __version__
+from holdfast.cli.ask import ask, quote
+from holdfast.cli.create import append, create
+from holdfast.cli.look import plot, status, transcript, verify
 from holdfast.cli.plan import plan
 from holdfast.cli.reproduce import reproduce
-from holdfast.cli.types import HELP
-from holdfast.errors import HoldfastError, InvalidInput, NotApplicable
+from holdfast.cli.types import HELP, InOrder
+from holdfast.errors import (
+    BadRecord,
+    BudgetExhausted,
+    HoldfastError,
+    InvalidInput,
+    InvalidQuery,
+    LedgerCorrupt,
+    NotApplicable,
+    NotReady,
+)
 
 __all__ = ["exit_code", "holdfast", "main"]
 
 
-@click.group(context_settings=HELP)
+_EXIT_CODES: dict[type[HoldfastError], int] = {
+    InvalidInput: 2,
+    InvalidQuery: 2,
+    BadRecord: 2,
+    NotApplicable: 2,
+    BudgetExhausted: 3,
+    LedgerCorrupt: 4,
+    NotReady: 5,
+}
+
+
+@click.group(context_settings=HELP, cls=InOrder)
 @click.version_option(__version__, prog_name="holdfast")
 def holdfast() -> None:
     """Answers that stay valid however often growing data is asked."""
 
 
-holdfast.add_command(plan)
-holdfast.add_command(reproduce)
+for _command in (
+    plan,
+    create,
+    append,
+    quote,
+    ask,
+    status,
+    transcript,
+    verify,
+    plot,
+    reproduce,
+):
+    holdfast.add_command(_command)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -53,7 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def exit_code(error: HoldfastError) -> int:
     """2 for what the caller can mend by asking differently, 1 for what is out of reach."""
-    return 2 if isinstance(error, InvalidInput | NotApplicable) else 1
+    return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), 1)
 
 
 def _complain(message: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from holdfast.numerals import budget, count, percent, width
+from holdfast.numerals import budget, count, percent, several, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from holdfast.planning import Entry, Plan
+    from holdfast.session import Answer, Appended, Quote, Session, Status, Verification
 
 _BAR = 20
 _HEADINGS = {
@@ -82,6 +84,78 @@ def show_comparison(entries: Sequence[Entry]) -> None:
     _show(table)
 
 
+def show_result(result: Appended | Quote | Verification, as_json: bool) -> None:
+    """What was done, in one line."""
+    if as_json:
+        show_json(result.to_dict())
+    else:
+        click.echo(str(result))
+
+
+def show_status(status: Status, as_json: bool) -> None:
+    """A dataset in a few lines."""
+    if as_json:
+        show_json(status.to_dict())
+        return
+    _show(f"[bold]{_escaped(status.path)}[/bold] · dataset {status.dataset[:12]}")
+    grid = _grid()
+    grid.add_row("Records", _records_line(status))
+    columns = ", ".join(f"{name} {kind}" for name, kind in status.columns.items())
+    grid.add_row("Columns", _escaped(columns))
+    promise = f"± {width(status.width)}, all together with probability {percent(status.beta)}"
+    grid.add_row("Every answer", f"at most {promise} ({status.certificate})")
+    grid.add_row("Answers", _answers_line(status))
+    grid.add_row("Budget", str(status.budget))
+    grid.add_row("Ledger", f"{several(status.entries, 'entry')}, head {status.head[:12]}")
+    _show(grid)
+
+
+def show_answers(
+    answers: Sequence[Answer], session: Session, *, explain: bool, as_json: bool
+) -> None:
+    """One line an answer, and what is left; or all of it."""
+    if as_json:
+        shown = [answer.to_dict() for answer in answers]
+        show_json(shown[0] if len(shown) == 1 else {"answers": shown})
+        return
+    for answer in answers:
+        click.echo(answer.explain() if explain else f"{answer}{_label(answer, answers)}")
+    if not explain:
+        round = answers[-1].round
+        more = several(session.answers_left(round), "answer")
+        click.echo(f"room for {more} more at n = {round:,}; {session.budget}")
+
+
+def show_transcript(answers: Iterable[Answer], as_json: bool) -> None:
+    """All answers, a line each, written as they are read."""
+    if not as_json:
+        for answer in answers:
+            click.echo(f"{answer.entry:>6}  {answer.analyst}  {answer}  {answer.query}")
+        return
+    separator = ""
+    click.echo('{"answers": [', nl=False)
+    for answer in answers:
+        text = json.dumps(answer.to_dict(), allow_nan=False, ensure_ascii=False)
+        click.echo(f"{separator}\n{text}", nl=False)
+        separator = ","
+    click.echo("\n]}")
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int], None] | None]:
+    """Count upwards on standard error while something takes long; nothing if it is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} " + what), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(what, total=None)
+        yield lambda done: bars.update(task, completed=done)
+
+
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[], None]]:
     """A progress bar on standard error; the value is called once for each step done."""
@@ -126,6 +200,30 @@ def _grid() -> Any:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     return grid
+
+
+def _records_line(status: Status) -> str:
+    planned = f"planned from {count(status.first_round)} to {count(status.last_round)}"
+    waiting = "" if status.ready else f"; {status.advice}"
+    return f"{count(status.n)}, {planned}{waiting}"
+
+
+def _answers_line(status: Status) -> str:
+    given = f"{count(status.answers)} given"
+    at = status.round if status.round is not None else status.first_round
+    return f"{given}, room for {count(status.answers_left)} more at n = {count(at)}"
+
+
+def _label(answer: Answer, answers: Sequence[Answer]) -> str:
+    """Which query it was, if there are several, and whether it cost anything."""
+    label = f"  {answer.query}" if len(answers) > 1 else ""
+    return label + ("  (recorded: free)" if answer.recorded else "")
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
 
 
 def _data_line(plan: Plan) -> str:

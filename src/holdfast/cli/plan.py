@@ -9,8 +9,9 @@ import click
 from holdfast.cli import console
 from holdfast.cli.types import COUNT, HELP, NUMBER, check_picture
 from holdfast.errors import InvalidInput, Unreachable
+from holdfast.planning.plans import CERTIFICATE_NAMES
 
-_NAMES = "sharp, ours-n, ours-u, adaptive, jlnrss+, jlnrss, split"
+_NAMES = ", ".join(CERTIFICATE_NAMES)
 
 
 @click.command(context_settings=HELP)
@@ -27,6 +28,12 @@ _NAMES = "sharp, ours-n, ours-u, adaptive, jlnrss+, jlnrss, split"
 @click.option("--beta", type=NUMBER, required=True, help="Probability that any answer misses.")
 @click.option("--batches", type=COUNT, help="Fixed schedule: so many batches evenly from n0 to n.")
 @click.option("--certificate", metavar="NAME", help=f"One of {_NAMES}.  [default: the tightest]")
+@click.option(
+    "--rare",
+    type=NUMBER,
+    metavar="P",
+    help="Intervals that are narrowest for events of about this probability, instead of one width.",
+)
 @click.option("--compare", is_flag=True, help="Put the question to every certificate.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
@@ -45,6 +52,7 @@ def plan(
     beta: float,
     batches: int | None,
     certificate: str | None,
+    rare: float | None,
     compare: bool,
     as_json: bool,
     plot: Path | None,
@@ -86,7 +94,7 @@ def plan(
     }
     entries = planning.compare(**question) if compare or plot is not None else ()
     try:
-        solved = planning.plan(**question, certificate=certificate)
+        solved = planning.plan(**question, certificate=certificate, rare=rare)
     except Unreachable:
         if compare and not as_json and any(entry.is_useful for entry in entries):
             console.show_comparison(entries)

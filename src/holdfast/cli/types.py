@@ -50,10 +50,19 @@ class Number(click.ParamType[float]):
             self.fail(f"{value!r} is not a number; write 0.05 for 5 %.", param, ctx)
 
 
+class InOrder(click.Group):
+    """A group whose help lists its commands in the order in which they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """As they were added."""
+        return list(self.commands)
+
+
 def _is_whole(number: Decimal) -> bool:
     return number == number.to_integral_value()
 
 
+DATASET = click.Path(path_type=Path, file_okay=False)
 COUNT = Count()
 NUMBER = Number()
 

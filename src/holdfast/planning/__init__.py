@@ -1,7 +1,30 @@
-"""The inverse problems, in the user's words: how many queries, how wide, how many records."""
+"""The inverse problems, in the user's words: how many queries, how wide, how many records.
 
-from holdfast.planning.comparison import Entry
-from holdfast.planning.plan import Paces, Plan
-from holdfast.planning.planner import Question, compare, plan
+A plan is read by every question that is put to a dataset, so reading one loads neither scipy nor
+numpy; solving for one does.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from holdfast.planning.plans import Paces, Plan
+
+if TYPE_CHECKING:
+    from holdfast.planning.comparison import Entry
+    from holdfast.planning.planner import Question, compare, plan
 
 __all__ = ["Entry", "Paces", "Plan", "Question", "compare", "plan"]
+
+_HOME = {
+    "Entry": "holdfast.planning.comparison",
+    "Question": "holdfast.planning.planner",
+    "compare": "holdfast.planning.planner",
+    "plan": "holdfast.planning.planner",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what solves only when it is used."""
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

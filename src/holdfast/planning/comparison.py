@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from holdfast.errors import Unreachable
-from holdfast.planning.problem import Problem, Unknown, objection, solve
+from holdfast.planning.plans import Unknown
+from holdfast.planning.problem import Problem, objection, solve
 from holdfast.theory.certificates import CERTIFICATES, Certificate
 
 

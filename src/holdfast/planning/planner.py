@@ -6,10 +6,11 @@ from typing import Required, TypedDict
 
 from holdfast.errors import NotApplicable
 from holdfast.planning.comparison import Entry, comparison
-from holdfast.planning.plan import Paces, Plan
+from holdfast.planning.plans import Paces, Plan
 from holdfast.planning.problem import Problem, Solution, gain, objection, solve
 from holdfast.planning.words import advice, assumptions
 from holdfast.theory.certificates import CERTIFICATES, Growing, get
+from holdfast.theory.certificates.sharp import RareSharp
 
 # The budget is rounded up so that, in exact arithmetic and with rounding to spare, it admits the
 # queries it stands for. Widths are rounded outwards by more than this can matter.
@@ -38,6 +39,7 @@ def plan(
     growth: float | None = None,
     batches: int | None = None,
     certificate: str | None = None,
+    rare: float | None = None,
 ) -> Plan:
     """Solve for the one that is left out of alpha, queries and the records (n0 and n).
 
@@ -45,6 +47,10 @@ def plan(
     answers, reached by asking late; the plan's ``paces`` say how many fit earlier. To solve for the
     records say how far they will grow, ``growth`` = n / n0. The default certificate is the tightest
     that holds for the setting and answers at once.
+
+    ``rare``, a probability such as 0.01, fixes that answers report the lopsided interval of the
+    sharp theorem's part (b) instead of one width: narrowest for events about as rare as that, or
+    as near-certain, wider for even ones. ``alpha`` is then the width of an answer near ``rare``.
 
     >>> plan(n0=500_000, n=1_500_000, alpha=0.1, beta=0.05).paces
     Paces(at_n0=99147, evenly=297441, at_n=892324)
@@ -54,8 +60,11 @@ def plan(
     problem = Problem.of(
         beta=beta, alpha=alpha, queries=queries, n0=n0, n=n, growth=growth, batches=batches
     )
-    solution = _tightest(problem) if certificate is None else _named(problem, certificate)
-    return _written(problem, solution)
+    if rare is not None:
+        solution = _lopsided(problem, certificate, rare)
+    else:
+        solution = _tightest(problem) if certificate is None else _named(problem, certificate)
+    return _written(problem, solution, rare)
 
 
 def compare(
@@ -88,6 +97,12 @@ def _named(problem: Problem, name: str) -> Solution:
     return solve(problem, certificate)
 
 
+def _lopsided(problem: Problem, name: str | None, rare: float) -> Solution:
+    if name not in (None, "sharp"):
+        raise NotApplicable(str(name), "only 'sharp' has an interval for rare events")
+    return solve(problem, RareSharp(rare))
+
+
 def _tightest(problem: Problem) -> Solution:
     """Sharp is tightest wherever we know; solve with it, then let the others try to beat it."""
     best = solve(problem, CERTIFICATES["sharp"])
@@ -101,7 +116,7 @@ def _tightest(problem: Problem) -> Solution:
     return best
 
 
-def _written(problem: Problem, solution: Solution) -> Plan:
+def _written(problem: Problem, solution: Solution, rare: float | None) -> Plan:
     setting, width = solution.setting, solution.width
     budget = max_queries = paces = None
     if isinstance(setting, Growing) and width.sigma is not None:
@@ -131,4 +146,5 @@ def _written(problem: Problem, solution: Solution) -> Plan:
         paces=paces,
         assumptions=assumptions(solution),
         advice=advice(problem, solution),
+        rare=rare,
     )

@@ -7,14 +7,20 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from holdfast.errors import InvalidInput
-from holdfast.planning.problem import Unknown
-from holdfast.theory.certificates import CERTIFICATES
-from holdfast.theory.exposure import Schedule
+
+if TYPE_CHECKING:
+    from holdfast.theory.exposure import Schedule
 
 _FORMAT = 1
+
+Unknown: TypeAlias = Literal["queries", "width", "records"]
+"""What a plan was solved for."""
+
+CERTIFICATE_NAMES = ("sharp", "ours-n", "ours-u", "adaptive", "jlnrss+", "jlnrss", "split")
+"""Those of the theory's registry, here so that a plan can be read without it; a test compares."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,8 @@ class Plan:
     Up to ``queries`` answers, each with half-width ``width``, hold together with probability
     1 - beta while the data grows from n0 to n records. ``batches`` is None for an adaptive plan,
     which has a ``budget`` (the most mu^2 that any record may be charged), the cap ``max_queries``
-    that follows from it, and the ``paces``.
+    that follows from it, and the ``paces``. With ``rare`` answers report the lopsided interval of
+    the sharp theorem's part (b), and ``width`` is that of an answer near ``rare``.
     """
 
     certificate: str
@@ -54,6 +61,7 @@ class Plan:
     paces: Paces | None
     assumptions: tuple[str, ...]
     advice: tuple[str, ...]
+    rare: float | None = None
 
     def __post_init__(self) -> None:
         """Freeze the mappings too."""
@@ -67,6 +75,8 @@ class Plan:
         """The rounds and the queries in each that a plan in batches fixes; None if adaptive."""
         if self.batches is None:
             return None
+        from holdfast.theory.exposure import Schedule
+
         return Schedule.batches(self.n0, self.n, self.batches, self.queries)
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,6 +116,7 @@ def _fields_of(values: object) -> dict[str, Any]:
     if not isinstance(values, Mapping) or values.get("format") != _FORMAT:
         got = values.get("format") if isinstance(values, Mapping) else type(values).__name__
         raise InvalidInput("plan", f"one JSON object of format {_FORMAT}", got)
+    values = {"rare": None, **values}  # plans made before it could be said
     missing = [field.name for field in fields(Plan) if field.name not in values]
     if missing:
         raise InvalidInput("plan", f"complete, with {', '.join(missing)}", sorted(values))
@@ -161,8 +172,8 @@ _PACES = _Kind(
 
 _KINDS = {
     "certificate": _Kind(
-        f"one of {', '.join(CERTIFICATES)}",
-        lambda value: isinstance(value, str) and value in CERTIFICATES,
+        f"one of {', '.join(CERTIFICATE_NAMES)}",
+        lambda value: isinstance(value, str) and value in CERTIFICATE_NAMES,
     ),
     "solved_for": _Kind(
         "queries, width or records", lambda value: value in ("queries", "width", "records")
@@ -180,6 +191,7 @@ _KINDS = {
     "budget": _POSITIVE.or_none(),
     "max_queries": _COUNT.or_none(),
     "paces": _PACES.or_none(),
+    "rare": _FRACTION.or_none(),
     "assumptions": _WORDS,
     "advice": _WORDS,
 }

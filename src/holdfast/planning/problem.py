@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, TypeAlias
 
 from holdfast.errors import InvalidInput, NotCertified, Unreachable
 from holdfast.numerals import counted, width
+from holdfast.planning.plans import Unknown
 from holdfast.theory.arrays import (
     LARGEST_BATCHES,
     LARGEST_COUNT,
@@ -19,8 +19,6 @@ from holdfast.theory.arrays import (
 )
 from holdfast.theory.certificates import Batches, Certificate, Growing, Width, get
 from holdfast.theory.settings import Setting
-
-Unknown: TypeAlias = Literal["queries", "width", "records"]
 
 _A_FRACTION = "write 0.05 for 5 %"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from holdfast.errors import Unreachable
 from holdfast.numerals import counted, width
 from holdfast.planning.problem import Problem, Solution, gain, solve
@@ -42,6 +44,7 @@ def advice(problem: Problem, solution: Solution) -> tuple[str, ...]:
         _about_the_cap(problem, solution),
         _about_splitting(problem, solution),
         _about_waiting(problem, solution),
+        _about_the_horizon(problem, solution),
     ]
     if solution.width.value >= 0.5:
         said.append("A width of ±0.5 or more says little about a value between 0 and 1.")
@@ -94,6 +97,28 @@ def _about_splitting(problem: Problem, solution: Solution) -> str | None:
             f"queries; here {evenly:,} fit if asked evenly{late}."
         )
     return None
+
+
+def _about_the_horizon(problem: Problem, solution: Solution) -> str | None:
+    """Who fears to run past n should know what planning further would cost: little."""
+    setting, n = solution.setting, 10 * solution.setting.n
+    if problem.unknown != "queries" or not isinstance(setting, Growing) or setting.n0 == setting.n:
+        return None
+    if not solution.certificate.is_prompt or n > LARGEST_COUNT:
+        return None
+    further = replace(problem, setting=replace(setting, n=n))
+    try:
+        other = solve(further, solution.certificate)
+    except Unreachable:
+        return None
+    early, evenly = (
+        [found.queries * setting.n0**power // found.setting.n**power for found in (other, solution)]
+        for power in (2, 1)
+    )
+    return (
+        f"A further horizon costs little: planned to n = {n:,}, {early[0]:,} queries instead of "
+        f"{early[1]:,} would fit at n0, and {evenly[0]:,} instead of {evenly[1]:,} evenly."
+    )
 
 
 def _asks_at_the_end(solution: Solution) -> bool:

@@ -107,6 +107,42 @@ class Sharp(Certificate):
         return Lopsided(offset(exposure, eps, sigma) * OUTWARD, eps, sigma)
 
 
+class RareSharp(Sharp):
+    """Part (b) of the sharp theorem: the width is that of an answer ``at`` the value named.
+
+    Not in the registry: it is `sharp` for events of about that probability, chosen when the plan is
+    made. Other answers have widths of their own, up to offset + kappa.
+    """
+
+    theorem: ClassVar[str] = "Sharp theorem (b)"
+
+    def __init__(self, at: float) -> None:
+        self.at = check_probability("rare", at)
+
+    def objection(self, design: Design) -> str | None:
+        """Part (b) has no analogue for low-sensitivity queries."""
+        return needs_statistical(design)
+
+    def _width(self, design: Design, beta: float, sigma: float | None) -> Width:
+        sharp = Sharp()
+        found = sharp.lopsided(design, beta, at=self.at, sigma=sigma)
+        low, high = (float(end) for end in found.interval(self.at))
+        width = max(self.at - low, high - self.at)
+        noise = found.sigma * _noise_factor(design.exposure(), beta)
+        terms = {
+            "noise": noise,
+            "stability": max(width - found.offset, 0.0),
+            "failure": max(found.offset - noise, 0.0),
+        }
+        constants = {
+            "sigma": found.sigma,
+            "epsilon": found.epsilon,
+            "kappa": float(kappa(found.epsilon)),
+            "offset": found.offset,
+        }
+        return total_width(terms, constants, found.sigma)
+
+
 @dataclass(frozen=True)
 class Lopsided:
     """Part (b) of the sharp theorem, with its constants fixed before the first answer."""

@@ -1,0 +1,73 @@
+"""`holdfast quote` and `holdfast ask`: what an analyst does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from holdfast.cli import console
+from holdfast.cli.types import COUNT, DATASET, HELP
+
+_ROUND = click.option(
+    "--round",
+    "held",
+    type=COUNT,
+    metavar="T",
+    help="Ask the snapshot of the first T records, at its price.  [default: all records]",
+)
+
+
+@click.command(context_settings=HELP)
+@click.argument("dataset", type=DATASET)
+@click.argument("query")
+@_ROUND
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def quote(dataset: Path, query: str, held: int | None, as_json: bool) -> None:
+    """What an answer would cost and how wide it would be. Free; no record is touched."""
+    from holdfast import session
+
+    with session.open(dataset) as opened:
+        analyst = opened.session()
+        analyst.hold(held)
+        console.show_result(analyst.quote(query), as_json)
+
+
+@click.command(context_settings=HELP)
+@click.argument("dataset", type=DATASET)
+@click.argument("queries", metavar="QUERY...", nargs=-1, required=True)
+@_ROUND
+@click.option("--analyst", default="analyst", show_default=True, help="Who asks, for the ledger.")
+@click.option("--key", help="A name of your own: asked again with it, the same answer, free.")
+@click.option("--explain", is_flag=True, help="Where the width comes from and what it rests on.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def ask(
+    dataset: Path,
+    queries: tuple[str, ...],
+    held: int | None,
+    analyst: str,
+    key: str | None,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Ask, and get a value with a width that holds for all answers together.
+
+    \b
+    holdfast ask clinic "age > 65 and city = 'Oslo'"
+    holdfast ask clinic "mean(bmi, 10, 60)"
+
+    Plain text is the fraction of records for which it is true; mean(EXPRESSION, LOW, HIGH) is a
+    mean. Several queries are answered all or none, in one pass. docs/language.md has the language.
+    Exit code 2 means that the query can't be meant, 3 that the budget is exhausted, 5 that the
+    dataset is not ready.
+    """
+    from holdfast import session
+
+    with session.open(dataset) as opened:
+        asking = opened.session(analyst)
+        asking.hold(held)
+        if len(queries) == 1:
+            answers = [asking.ask(queries[0], key=key)]
+        else:
+            answers = list(asking.ask_many(queries, key=key))
+        console.show_answers(answers, asking, explain=explain, as_json=as_json)

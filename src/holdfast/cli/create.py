@@ -1,0 +1,86 @@
+"""`holdfast create` and `holdfast append`: what a custodian does."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from holdfast.cli import console
+from holdfast.cli.types import DATASET, HELP
+from holdfast.errors import InvalidInput
+
+
+@click.command(context_settings=HELP)
+@click.argument("dataset", type=DATASET)
+@click.option(
+    "--plan",
+    "plan_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="A file that `holdfast plan --json` wrote.",
+)
+@click.option(
+    "--like",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A CSV, Parquet, Arrow or NDJSON file with the columns that records will have.",
+)
+@click.option(
+    "--column",
+    "columns",
+    metavar="NAME:TYPE",
+    multiple=True,
+    help="A column and its type: int, float, bool or str. Repeat it for each.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def create(
+    dataset: Path, plan_file: Path, like: Path | None, columns: tuple[str, ...], as_json: bool
+) -> None:
+    """Make a dataset, bound to its plan, in a folder of its own.
+
+    \b
+    holdfast plan --n0 20000 --n 2000000 --alpha 0.05 --beta 0.05 --json > plan.json
+    holdfast create clinic --plan plan.json --like jan.csv
+    holdfast create clinic --plan plan.json --column age:int --column city:str
+
+    No record of the sample is kept: append it if it is to count.
+    """
+    from holdfast import session
+
+    named = dict(_column(text) for text in columns) or None
+    with session.create(dataset, plan=plan_file, columns=named, like=like) as made:
+        console.show_status(made.status(), as_json)
+
+
+@click.command(context_settings=HELP)
+@click.argument("dataset", type=DATASET)
+@click.argument("source", default="-")
+@click.option("--format", "kind", metavar="NAME", help="csv, tsv, parquet, arrow or ndjson.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def append(dataset: Path, source: str, kind: str | None, as_json: bool) -> None:
+    """Add the records of a file, or of standard input as one JSON object a line.
+
+    \b
+    holdfast append clinic jan.csv
+    generate | holdfast append clinic
+
+    All of them are kept, durably, or none. The format is told by the file's name; `-` is standard
+    input.
+    """
+    from holdfast import session
+
+    with session.open(dataset) as opened:
+        if source == "-" and kind not in (None, "ndjson"):
+            raise InvalidInput("--format", "ndjson for standard input", kind)
+        given = sys.stdin.buffer if source == "-" else Path(source)
+        with console.counting("records") as progress:
+            appended = opened.append(given, format=kind, progress=progress)
+        console.show_result(appended, as_json)
+
+
+def _column(text: str) -> tuple[str, str]:
+    name, colon, kind = text.rpartition(":")
+    if not colon:
+        raise InvalidInput("--column", "NAME:TYPE, such as age:int", text)
+    return name, kind

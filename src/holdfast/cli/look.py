@@ -1,0 +1,80 @@
+"""`holdfast status`, `transcript`, `verify` and `plot`: where a dataset stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from holdfast.cli import console
+from holdfast.cli.types import COUNT, DATASET, HELP, check_picture
+
+
+@click.command(context_settings=HELP)
+@click.argument("dataset", type=DATASET)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def status(dataset: Path, as_json: bool) -> None:
+    """How many records and answers there are, and what is left of the budget."""
+    from holdfast import session
+
+    with session.open(dataset) as opened:
+        console.show_status(opened.status(), as_json)
+
+
+@click.command(context_settings=HELP)
+@click.argument("dataset", type=DATASET)
+@click.option("--analyst", help="Only the answers that this analyst asked for.")
+@click.option("--last", type=COUNT, metavar="K", help="Only the last K answers.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def transcript(dataset: Path, analyst: str | None, last: int | None, as_json: bool) -> None:
+    """All answers that were given, in order."""
+    from holdfast import session
+
+    with session.open(dataset) as opened:
+        answers = session.Transcript(opened.ledger, analyst)
+        console.show_transcript(answers if last is None else answers.last(last), as_json)
+
+
+@click.command(context_settings=HELP)
+@click.argument("dataset", type=DATASET)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def verify(dataset: Path, as_json: bool) -> None:
+    """Replay the whole ledger: hashes, charges, widths, and every byte of the records.
+
+    Exit code 4 means that something is not as it was written, and the message names the first entry
+    that is wrong.
+    """
+    from holdfast import session
+
+    with session.open(dataset) as opened:
+        with console.counting("entries") as progress:
+            verified = opened.verify(progress)
+        console.show_result(verified, as_json)
+
+
+@click.command(context_settings=HELP)
+@click.argument("dataset", type=DATASET)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE",
+    help="The picture, PNG or SVG.",
+)
+@click.option(
+    "--last", type=COUNT, default=100, show_default=True, metavar="K", help="The last K answers."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what is drawn as one JSON object.")
+def plot(dataset: Path, out: Path, last: int, as_json: bool) -> None:
+    """Draw the answers with their intervals, and how the budget went."""
+    from holdfast import session
+    from holdfast.plots.analysis import draw_analysis
+
+    check_picture(out)
+    with session.open(dataset) as opened:
+        answers = opened.transcript.last(last)
+        draw_analysis(answers, opened.rounds, opened.status(), out)
+    if as_json:
+        console.show_transcript(answers, as_json)
+    else:
+        console.show_saved([out])

@@ -1,0 +1,183 @@
+"""Segments: immutable Arrow files of records, named by the hash of their bytes.
+
+A file is complete and on the disk before the ledger names it: written under a passing name, synced,
+renamed, and its folder synced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+
+from holdfast.errors import LedgerCorrupt, StorageFailed
+from holdfast.ledger.store import Segment
+
+FOLDER = "segments"
+RECORDS = 1 << 20
+"""Records in a full segment."""
+_BATCH = 1 << 17
+_PASSING = ".writing-"
+_DATASET = b"holdfast.dataset"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that is on the disk but not yet in the ledger."""
+
+    path: Path
+    digest: str
+    count: int
+    bytes: int
+
+
+class SegmentWriter:
+    """Writes the segments of one append; all of them are named at the end, or none is kept."""
+
+    def __init__(self, folder: Path, fingerprint: str) -> None:
+        self._folder = folder
+        self._fingerprint = fingerprint
+        self._written: list[Future[Written]] = []
+        self._paths: list[Path] = []
+        # Hashing and syncing one file while the next is written: both leave Python's lock.
+        self._finisher = ThreadPoolExecutor(1, thread_name_prefix="holdfast-segment")
+
+    def write(self, frame: pl.DataFrame) -> None:
+        """One more segment."""
+        path = self._folder / f"{_PASSING}{uuid.uuid4().hex}"
+        self._paths.append(path)
+        with _told_plainly():
+            write_file(path, frame, self._fingerprint)
+        self._written.append(self._finisher.submit(_finish, path, frame.height))
+
+    def finish(self) -> list[Written]:
+        """Wait until all are on the disk."""
+        with _told_plainly():
+            return [future.result() for future in self._written]
+
+    def publish(self, start: int) -> list[Segment]:
+        """Give the files their names, in the order of their records, which begin at ``start``."""
+        segments = []
+        with _told_plainly():
+            for written in self.finish():
+                written.path.rename(path_of(self._folder, written.digest))
+                segments.append(Segment(start, written.count, written.digest, written.bytes))
+                start += written.count
+            sync_folder(self._folder)
+        return segments
+
+    def close(self) -> None:
+        """Remove what was not published."""
+        self._finisher.shutdown()
+        for path in self._paths:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
+def path_of(folder: Path, digest: str) -> Path:
+    """Where a segment lies."""
+    return folder / f"{digest}.arrow"
+
+
+def write_file(path: Path, frame: pl.DataFrame, fingerprint: str) -> None:
+    """An Arrow IPC file of the frame, which says which dataset it belongs to."""
+    table = frame.to_arrow(compat_level=pl.CompatLevel.newest())
+    table = table.replace_schema_metadata({_DATASET: fingerprint})
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=_BATCH)
+
+
+def read_segment(folder: Path, segment: Segment) -> pl.DataFrame:
+    """The records of a segment, mapped into memory, not copied."""
+    path = path_of(folder, segment.digest)
+    check_there(folder, segment)
+    try:
+        with pa.memory_map(str(path)) as source:
+            table = pa.ipc.open_file(source).read_all()
+            table.validate()
+    except (pa.ArrowException, OSError) as error:
+        raise _lost(segment, "it can't be read") from error
+    frame = pl.from_arrow(table, rechunk=False)
+    if not isinstance(frame, pl.DataFrame) or frame.height != segment.count:
+        raise _lost(segment, "it does not hold the records it should")
+    return frame
+
+
+def check_there(folder: Path, segment: Segment) -> None:
+    """The file is there and has its size: what can be told without reading it."""
+    try:
+        size = path_of(folder, segment.digest).stat().st_size
+    except OSError:
+        raise _lost(segment, "its file is missing") from None
+    if size != segment.bytes:
+        raise _lost(segment, f"its file has {size:,} bytes instead of {segment.bytes:,}")
+
+
+def check_bytes(folder: Path, segment: Segment) -> None:
+    """The file holds what its name says."""
+    check_there(folder, segment)
+    if digest_of(path_of(folder, segment.digest)) != segment.digest:
+        raise _lost(segment, "its bytes are not those it was named for")
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def dataset_of(schema: pa.Schema) -> str | None:
+    """The fingerprint of the dataset that a file is a segment of, if it is one."""
+    found = (schema.metadata or {}).get(_DATASET)
+    return None if found is None else found.decode(errors="replace")
+
+
+def sweep(folder: Path) -> None:
+    """Remove passing files of appends that were cut off, an hour ago or more."""
+    with contextlib.suppress(OSError):
+        newest = max((path.stat().st_mtime for path in folder.iterdir()), default=0.0)
+        for path in folder.glob(f"{_PASSING}*"):
+            if path.stat().st_mtime < newest - 3600:
+                path.unlink()
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _finish(path: Path, count: int) -> Written:
+    digest = digest_of(path)
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        size = os.fstat(file.fileno()).st_size
+    return Written(path, digest, count, size)
+
+
+def _lost(segment: Segment, reason: str) -> LedgerCorrupt:
+    first, last = segment.start + 1, segment.start + segment.count
+    return LedgerCorrupt(f"segment {segment.digest[:12]} (records {first:,} to {last:,})", reason)
+
+
+@contextlib.contextmanager
+def _told_plainly() -> Iterator[None]:
+    try:
+        yield
+    except StorageFailed:
+        raise
+    except (OSError, pa.ArrowException) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        hint = "nothing of this append was kept; see to the disk, then append again"
+        raise StorageFailed("writing a segment", reason, hint) from error

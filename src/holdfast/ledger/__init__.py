@@ -1,0 +1,1 @@
+"""What happened: durable entries in a hash chain, the filter, and replay."""

@@ -1,0 +1,312 @@
+"""The ledger of one dataset: what happened, in order, and where that leaves the budget."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import HoldfastError, LedgerCorrupt
+from holdfast.ledger.entries import GENESIS, Entry, Kind, State, next_entry
+from holdfast.ledger.filter import Filter
+from holdfast.ledger.policy import Policy
+from holdfast.ledger.store import Pending, Segment, Store
+from holdfast.ledger.witness import Witness
+from holdfast.planning import Plan
+from holdfast.queries import Schema
+
+FILE = "ledger.sqlite"
+WITNESS = "witness"
+_WHAT = "the ledger"
+_OTHER_CHARGES = "its index says other charges than its entries"
+
+Clock = Callable[[], float]
+
+
+class Ledger:
+    """Opened, checked and ready to be written; one writer at a time among all processes.
+
+    Opening takes the same time however long the ledger is: it checks the first and the last entry,
+    the witness, the manifest and the sums. :func:`holdfast.ledger.replay.replay` checks the rest.
+    """
+
+    state: State
+    filter: Filter
+    _head: Entry
+
+    def __init__(self, folder: Path, clock: Clock = time.time) -> None:
+        self.folder = folder
+        self._clock = clock
+        self.store = Store(folder / FILE)
+        try:
+            self._witness = Witness(folder / WITNESS)
+            created = _created(self.store)
+            self.fingerprint = fingerprint_of(created)
+            witnessed = self._witness.read()  # before the ledger: others may go on writing
+            with self.store.reading():
+                self._check_ends(*witnessed)
+                self.dataset, self.plan, self.schema = _read(created)
+                self.policy = Policy(self.plan)
+                self._reload()
+                self.check_sums()
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def create(
+        cls, folder: Path, dataset: str, plan: Plan, schema: Schema, clock: Clock = time.time
+    ) -> None:
+        """Write the first entry into an empty folder."""
+        Policy(plan)  # a plan that can't be run is refused before anything is written
+        body = {
+            "dataset": dataset,
+            "plan": plan.to_dict(),
+            "columns": schema.to_dict(),
+        }
+        body = json.loads(json.dumps(body))  # as it will be read back
+        state = State(dataset=fingerprint_of(body), time=clock())
+        entry = next_entry(None, "create", body, state)
+        store = Store.create(folder / FILE)
+        with store.writing():
+            store.add(entry)
+        store.close()
+        Witness.create(folder / WITNESS, entry)
+
+    # ----------------------------------------------------------------------------- reading
+
+    @property
+    def head(self) -> Entry:
+        """The last entry as of the last refresh."""
+        return self._head
+
+    def refresh(self) -> State:
+        """Take in what other processes have written since."""
+        with self.store.lock:  # another thread may be in the middle of a write
+            if self.store.last() != self._head.seq:
+                with self.store.reading():
+                    self._reload()
+            return self.state
+
+    def answers_left(self, round: int) -> int:
+        """How many more answers fit at a round."""
+        return self.policy.answers_left(self.filter, round, self.state.answers)
+
+    def answered(self, canonical: str, round: int) -> Entry | None:
+        """The answer that was given to this query at this round."""
+        entry = self.store.asked(question(canonical, round))
+        if entry is not None:
+            _check_question(entry, canonical, round)
+        return entry
+
+    # ----------------------------------------------------------------------------- writing
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Refresh, then write: all or nothing, durable at the end, and only then witnessed."""
+        with self.store.lock:  # until memory and witness agree with what was committed
+            try:
+                with self.store.writing():
+                    self.refresh()
+                    before = self._head.seq
+                    yield
+            except BaseException:
+                # What was added in memory is not there; if even reading fails, the next use tells.
+                try:
+                    with self.store.reading():
+                        self._reload()
+                except HoldfastError:
+                    self._head = Entry(0, "create", "", GENESIS)
+                raise
+            if self._head.seq != before:
+                self._witness.write(self._head)
+
+    def add_rows(self, rows: str, count: int) -> Entry:
+        """Within :meth:`writing`: a small append, which waits in the database."""
+        start = self.state.records
+        self.store.add_pending(Pending(start, count, rows))
+        body = {"start": start, "count": count, "content": content_of(rows), "segments": []}
+        return self._add("append", body, self.state.grown(count, self._now()))
+
+    def add_segments(self, segments: Sequence[Segment]) -> Entry:
+        """Within :meth:`writing`: a large append, whose files are durable already."""
+        count = sum(segment.count for segment in segments)
+        body = {
+            "start": self.state.records,
+            "count": count,
+            "content": content_of(" ".join(segment.digest for segment in segments)),
+            "segments": [_described(segment) for segment in segments],
+        }
+        state = self.state.grown(count, self._now())
+        for segment in segments:
+            self.store.add_segment(segment)
+            state = state.sealed(segment.digest, segment.count)
+        return self._add("append", body, state)
+
+    def seal(self, segment: Segment) -> Entry:
+        """Within :meth:`writing`: what was pending is in a file now, which is durable already."""
+        self.store.add_segment(segment)
+        self.store.drop_pending(segment.start + segment.count)
+        state = self.state.grown(0, self._now()).sealed(segment.digest, segment.count)
+        return self._add("seal", _described(segment), state)
+
+    def add_answer(
+        self, body: Mapping[str, Any], canonical: str, round: int, key: str | None
+    ) -> Entry:
+        """Within :meth:`writing`: charge every record of the round, and keep the answer."""
+        units = self.policy.mechanism.charge(round)
+        self.filter.charge(round, units)
+        after = self.state.charged(units, self._now())
+        body = {
+            "canonical": canonical,
+            "round": round,
+            "charge": str(units),
+            **body,
+            "left": self.policy.answers_left(self.filter, round, after.answers),
+            "time": after.time,
+        }
+        entry = self._add("answer", body if key is None else {**body, "key": key}, after)
+        self.store.note_answer(question(canonical, round), round, entry.seq)
+        if key is not None:
+            self.store.note_key(key, entry.seq)
+        return entry
+
+    def add_key(self, key: str, answer: Entry) -> None:
+        """Within :meth:`writing`: one more key stands for an answer that was given before."""
+        self._add("key", {"key": key, "answer": answer.seq}, self.state.grown(0, self._now()))
+        self.store.note_key(key, answer.seq)
+
+    def _add(self, kind: Kind, body: Mapping[str, Any], after: State) -> Entry:
+        entry = next_entry(self._head, kind, body, after)
+        self.store.add(entry)
+        self._head, self.state = entry, after
+        return entry
+
+    def _now(self) -> float:
+        """Time never goes back in a ledger, whatever the clock does."""
+        return max(float(self._clock()), self.state.time)
+
+    def close(self) -> None:
+        """Let go of the files; closing twice does nothing more."""
+        if hasattr(self, "_witness"):
+            self._witness.close()
+        self.store.close()
+
+    # ----------------------------------------------------------------------------- opening
+
+    def _reload(self) -> None:
+        head = self.store.head()
+        state, filter = head.state(), self.policy.new_filter()
+        if len(self.policy.rounds) > 1:
+            charges = self._charges()
+            if sum(units for _, units in charges) != state.spent:
+                raise LedgerCorrupt(_WHAT, _OTHER_CHARGES, head.seq)
+        else:  # one piece: only the sum matters
+            charges = [(self.policy.first_round, state.spent)]
+        for round, units in charges:
+            if not filter.admits(round, units):
+                raise LedgerCorrupt(_WHAT, "more was charged than the plan allows", head.seq)
+            filter.charge(round, units)
+        self._head, self.state, self.filter = head, state, filter
+
+    def _charges(self) -> list[tuple[int, int]]:
+        """Rounds and what was charged at each, as the index has it."""
+        policy, counts = self.policy, self.store.rounds()
+        if policy.rounds and not {round for round, _ in counts} <= set(policy.rounds):
+            raise LedgerCorrupt(_WHAT, "its index has rounds that are not in the plan")
+        return [(round, answers * policy.mechanism.charge(round)) for round, answers in counts]
+
+    def _check_ends(self, seq: int, digest: bytes) -> None:
+        """The head follows what is before it, and the witness saw nothing newer and no other."""
+        head = self.store.head()
+        previous = self.store.entry(head.seq - 1)
+        before = GENESIS if head.seq == 1 else None if previous is None else previous.hash
+        if before is None or not head.follows(before):
+            raise LedgerCorrupt(_WHAT, "its last entry does not follow the one before it", head.seq)
+        if head.state().dataset != self.fingerprint:
+            raise LedgerCorrupt(_WHAT, "its plan or its columns are not those it began with", 1)
+        seen = self.store.entry(seq)
+        if seen is None and seq > head.seq:
+            reason = (
+                f"it ends at entry {head.seq:,}, but had come to {seq:,} before: it is an older "
+                "copy, and would give the same records a fresh budget"
+            )
+            raise LedgerCorrupt(_WHAT, reason)
+        if seen is None or seen.hash != digest:
+            raise LedgerCorrupt(_WHAT, "it is not the one that its witness saw", seq)
+
+    def check_sums(self) -> None:
+        """The tables beside the entries say what the last entry says."""
+        manifest, end = State(), 0
+        for segment in self.store.segments():
+            end = _continued(end, segment.start, segment.count)
+            manifest = manifest.sealed(segment.digest, segment.count)
+        for pending in self.store.pending():
+            end = _continued(end, pending.start, pending.count)
+        if manifest.manifest != self.state.manifest:
+            raise LedgerCorrupt("the manifest", "it lists other segments than the ledger sealed")
+        if end != self.state.records:
+            reason = f"it holds {end:,} records where the ledger has {self.state.records:,}"
+            raise LedgerCorrupt("the manifest", reason)
+        if sum(answers for _, answers in self.store.rounds()) != self.state.answers:
+            raise LedgerCorrupt(_WHAT, "its index does not have as many answers as its entries")
+        if sum(units for _, units in self._charges()) != self.state.spent:
+            raise LedgerCorrupt(_WHAT, _OTHER_CHARGES)
+
+
+def fingerprint_of(created: Mapping[str, Any]) -> str:
+    """What binds plan, columns and data: every entry carries it, and so does every segment."""
+    parts = [created.get(name) for name in ("dataset", "plan", "columns")]
+    text = json.dumps(parts, allow_nan=False, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def content_of(text: str) -> str:
+    """The hash of what an append brought."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def question(canonical: str, round: int) -> bytes:
+    """The key under which an answer is found again."""
+    return hashlib.sha256(f"{round} {canonical}".encode()).digest()[:20]
+
+
+def _check_question(entry: Entry, canonical: str, round: int) -> None:
+    body = entry.read()
+    if (body.get("canonical"), body.get("round")) != (canonical, round):
+        raise LedgerCorrupt(_WHAT, "its index points to another answer", entry.seq)
+
+
+def _described(segment: Segment) -> dict[str, Any]:
+    return {
+        "start": segment.start,
+        "count": segment.count,
+        "digest": segment.digest,
+        "bytes": segment.bytes,
+    }
+
+
+def _created(store: Store) -> dict[str, Any]:
+    entry = store.entry(1)
+    if entry is None or entry.kind != "create" or not entry.follows(GENESIS):
+        raise LedgerCorrupt(_WHAT, "its first entry is not the one it was created with", 1)
+    return entry.read()
+
+
+def _read(created: Mapping[str, Any]) -> tuple[str, Plan, Schema]:
+    try:
+        plan, columns = Plan.from_dict(created["plan"]), Schema.of(created["columns"])
+        return str(created["dataset"]), plan, columns
+    except (HoldfastError, KeyError) as error:
+        reason = f"its plan or its columns can't be read ({error})"
+        raise LedgerCorrupt(_WHAT, reason, 1) from error
+
+
+def _continued(end: int, start: int, count: int) -> int:
+    if start != end or count < 1:
+        raise LedgerCorrupt("the manifest", f"records from {end + 1:,} on are not where they were")
+    return start + count

@@ -1,0 +1,202 @@
+"""What a plan permits and promises at run time: rounds, charges, budgets and intervals."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from holdfast.errors import NotApplicable, NotReady
+from holdfast.ledger.filter import Filter, FixedFilter, RecordFilter
+from holdfast.mechanisms import ClippedGaussian, units_down
+from holdfast.planning import Plan
+
+if TYPE_CHECKING:
+    from holdfast.theory.certificates.sharp import Lopsided
+
+# These answer every query from all records that are there, with one noise for all.
+_ANSWERABLE = frozenset({"sharp", "ours-n", "ours-u", "adaptive"})
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Where the population's value lies: ``low`` to ``high``, no further than ``width``."""
+
+    low: float
+    high: float
+    width: float
+    terms: Mapping[str, float]
+
+
+class Policy:
+    """A plan, read once. It knows sizes and parameters, never a record."""
+
+    def __init__(self, plan: Plan) -> None:
+        if plan.sigma is None or (plan.certificate not in _ANSWERABLE and plan.batches != 1):
+            reason = (
+                "it answers from new records only, which is not how a dataset is asked here; "
+                "make a plan with certificate 'sharp'"
+            )
+            raise NotApplicable(plan.certificate, reason)
+        self.plan = plan
+        self.mechanism = ClippedGaussian(plan.sigma)
+        schedule = plan.schedule()
+        self.schedule: tuple[tuple[int, int], ...] | None = None
+        if schedule is not None:
+            counts = (round(count) for count in schedule.counts.tolist())
+            self.schedule = tuple(zip(schedule.rounds.tolist(), counts, strict=True))
+
+    @cached_property
+    def rounds(self) -> tuple[int, ...]:
+        """The rounds that a fixed schedule has, in order; none if the plan is adaptive."""
+        return tuple(round for round, _ in self.schedule or ())
+
+    @property
+    def first_round(self) -> int:
+        """The smallest round at which anything may be asked."""
+        return self.rounds[0] if self.rounds else self.plan.n0
+
+    @property
+    def last_round(self) -> int:
+        """The largest."""
+        return self.rounds[-1] if self.rounds else self.plan.n
+
+    def new_filter(self) -> Filter:
+        """The filter before the first answer.
+
+        With `sharp` a fixed schedule gives each record the budget of the queries that are planned
+        from its arrival on: what is left unasked early may not be asked late, but the reverse may.
+        """
+        if self.schedule is None:
+            return RecordFilter([1], [self.budget])
+        planned = {round: count * self.mechanism.charge(round) for round, count in self.schedule}
+        if self.plan.certificate != "sharp":
+            return FixedFilter(planned)
+        firsts = [1, *(round + 1 for round in self.rounds[:-1])]
+        from_then_on = list(accumulate(reversed(planned.values())))
+        return RecordFilter(firsts, from_then_on[::-1])
+
+    @cached_property
+    def budget(self) -> int:
+        """What the most exposed record may be charged in all, in units."""
+        if self.schedule is None:
+            assert self.plan.budget is not None
+            return units_down(self.plan.budget)
+        return sum(count * self.mechanism.charge(round) for round, count in self.schedule)
+
+    def round_for(self, records: int, held: int | None) -> int:
+        """The round of a query asked now; raises NotReady with what to do."""
+        first, last = self.first_round, self.last_round
+        numbers = {"records": records, "first_round": first, "last_round": last}
+        if held is not None:
+            return self._held(records, held, numbers)
+        if records < first:
+            more = first - records
+            raise NotReady(
+                f"asking starts at {first:,} records and there are {records:,}",
+                f"append {more:,} more",
+                {**numbers, "more_records": more},
+            )
+        if self.rounds:
+            return self.rounds[bisect_right(self.rounds, records) - 1]
+        if records > last:
+            raise NotReady(
+                f"the plan ends at n = {last:,} and there are {records:,} records",
+                f"keep asking at an earlier round: hold({last}), or --round {last}",
+                numbers,
+            )
+        return records
+
+    def _held(self, records: int, held: int, numbers: Mapping[str, int]) -> int:
+        first, last = self.first_round, self.last_round
+        numbers = {**numbers, "round": held}
+        if not first <= held <= last:
+            raise NotReady(
+                f"the plan covers rounds {first:,} to {last:,}, and {held:,} is not one of them",
+                f"hold a round from {first:,} to {min(last, max(records, first)):,}",
+                numbers,
+            )
+        if self.rounds and held not in self.rounds:
+            near = self.rounds[max(bisect_right(self.rounds, held) - 1, 0)]
+            raise NotReady(
+                f"the plan has a fixed schedule, and round {held:,} is not in it",
+                f"the one before is {near:,}",
+                {**numbers, "nearest_round": near},
+            )
+        if held > records:
+            more = held - records
+            raise NotReady(
+                f"round {held:,} is not there yet: there are {records:,} records",
+                f"append {more:,} more, or hold an earlier round",
+                {**numbers, "more_records": more},
+            )
+        return held
+
+    def answers_left(self, filter: Filter, round: int, given: int) -> int:
+        """How many more answers fit at a round after so many were given in all."""
+        left = filter.remaining(round) // self.mechanism.charge(round)
+        return min(left, self.plan.queries - given)
+
+    def fits_at(self, filter: Filter, round: int, count: int = 1) -> int | None:
+        """The smallest later round at which so many answers would fit; None if there is none."""
+        if not self.rounds:
+            left = filter.remaining(round) // count
+            return self.mechanism.smallest_round(left, round, self.last_round)
+        for later in self.rounds[bisect_left(self.rounds, round) :]:
+            if filter.admits(later, count * self.mechanism.charge(later)):
+                return later
+        return None
+
+    def bounds(self, value: float, low: float, high: float, bits: int) -> Bounds:
+        """The interval around an answer ``value`` on [0, 1], scaled to [low, high].
+
+        With a grid of 2^bits steps per record the mean of what is asked, and that of its rounded
+        values, differ by half a step; a whole step also covers the rounding of the arithmetic.
+        """
+        grid = 2.0**-bits if bits else 0.0
+        below, above = self._unit_interval(value)
+        span = high - low
+        terms, unit = dict(self.plan.terms), self.plan.width
+        if self._lopsided is not None:  # the plan's own terms are those of an answer near `rare`
+            unit = max(value - below, above - value)
+            terms["stability"] = max(unit - self._lopsided.offset, 0.0)
+        if grid:
+            terms["grid"] = grid
+        terms = {name: term * span for name, term in terms.items()}
+        width = (unit + grid) * span
+        return Bounds(
+            low=max(low, math.nextafter(low + (below - grid) * span, -math.inf)),
+            high=min(high, math.nextafter(low + (above + grid) * span, math.inf)),
+            width=width,
+            terms=terms,
+        )
+
+    def _unit_interval(self, value: float) -> tuple[float, float]:
+        if self._lopsided is None:
+            return value - self.plan.width, value + self.plan.width
+        below, above = self._lopsided.interval(value)
+        return float(below), float(above)
+
+    @cached_property
+    def _lopsided(self) -> Lopsided | None:
+        if self.plan.rare is None:
+            return None
+        from holdfast.theory.certificates.sharp import Lopsided
+
+        constants = self.plan.constants
+        return Lopsided(constants["offset"], constants["epsilon"], self.mechanism.sigma)
+
+    def widest(self, low: float, high: float, bits: int) -> float:
+        """The largest width that an answer can have: what is known before it is given.
+
+        A lopsided interval reaches no further than its offset and the largest tilt, kappa.
+        """
+        plan = self.plan
+        unit = (
+            plan.width if plan.rare is None else plan.constants["offset"] + plan.constants["kappa"]
+        )
+        return (unit + (2.0**-bits if bits else 0.0)) * (high - low)

@@ -1,0 +1,233 @@
+"""Replay: read the whole ledger again, recompute what can be, name the first wrong entry."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.data.segments import FOLDER, check_bytes
+from holdfast.errors import HoldfastError, LedgerCorrupt, StorageFailed
+from holdfast.ledger.entries import GENESIS, Entry, State
+from holdfast.ledger.ledger import Ledger, content_of, question
+from holdfast.ledger.store import Segment
+from holdfast.queries import query_of
+
+_WHAT = "the ledger"
+
+Rows = Callable[[int, int], str]
+"""The text of ``count`` records from ``start`` on, as the append that brought them kept it."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What the entries say, once all of them were found right."""
+
+    entries: int
+    head: str
+    state: State
+    segments: tuple[Segment, ...]
+
+
+def replay(ledger: Ledger, rows: Rows, progress: Callable[[int], None] | None = None) -> Replayed:
+    """Go through every entry up to the present head; raises LedgerCorrupt at the first wrong one.
+
+    Other processes may go on writing meanwhile: what they add is not looked at.
+    """
+    damage = ledger.store.damage()
+    if damage is not None:
+        raise LedgerCorrupt(_WHAT, damage)
+    # First of all: bytes that are not those that were written can crash whoever reads them.
+    for segment in ledger.store.segments():
+        check_bytes(ledger.folder / FOLDER, segment)
+    ledger.refresh()
+    head, live = ledger.head, ledger.filter.remaining(ledger.policy.first_round)
+    checker = _Replay(ledger, rows)
+    for entry in ledger.store.entries():
+        if entry.seq > head.seq:
+            break
+        checker.check(entry)
+        if progress is not None:
+            progress(entry.seq)
+    checker.finish(head, live)
+    return Replayed(
+        entries=head.seq,
+        head=head.hash.hex(),
+        state=checker.state,
+        segments=tuple(checker.segments),
+    )
+
+
+class _Replay:
+    """The state as the entries build it up."""
+
+    def __init__(self, ledger: Ledger, rows: Rows) -> None:
+        self._ledger = ledger
+        self._rows = rows
+        self._filter = ledger.policy.new_filter()
+        self._hash = GENESIS
+        self._seq = 0
+        self._rounds: Counter[int] = Counter()
+        self._keys = 0
+        self._pending = {part.start: part for part in ledger.store.pending()}
+        self.state = State()
+        self.segments: list[Segment] = []
+
+    def check(self, entry: Entry) -> None:
+        self._seq += 1
+        if entry.seq != self._seq:
+            raise LedgerCorrupt(_WHAT, f"entry {self._seq:,} is missing", self._seq)
+        if not entry.follows(self._hash):
+            raise LedgerCorrupt(_WHAT, "its hash is not that of its text", entry.seq)
+        with _named(entry):
+            body, after = entry.read(), entry.state()
+            check = {
+                "create": self._create,
+                "append": self._append,
+                "seal": self._seal,
+                "answer": self._answer,
+                "key": self._key,
+            }.get(entry.kind)
+            _must(check is not None, f"its kind {entry.kind!r} is unknown")
+            assert check is not None
+            expected = check(body, entry)
+            _must(after.time >= self.state.time, "its time is before that of the entry before")
+            _must(after == replace(expected, time=after.time), "the state after it is wrong")
+        self._hash, self.state = entry.hash, after
+
+    def finish(self, head: Entry, live: int) -> None:
+        """What lies beside the entries agrees with them."""
+        ledger = self._ledger
+        if self._hash != head.hash:
+            raise LedgerCorrupt(_WHAT, f"it ends before its last entry, {head.seq:,}")
+        if self._filter.remaining(ledger.policy.first_round) != live:
+            raise LedgerCorrupt(_WHAT, "what is left of the budget is not what the entries leave")
+        with ledger.store.reading():
+            if ledger.refresh() == self.state:  # otherwise the tables are ahead of what was read
+                self._check_tables()
+
+    def _check_tables(self) -> None:
+        ledger = self._ledger
+        ledger.check_sums()
+        if ledger.store.segments() != self.segments:
+            raise LedgerCorrupt("the manifest", "it lists other segments than the entries")
+        if dict(ledger.store.rounds()) != dict(self._rounds):
+            raise LedgerCorrupt(_WHAT, "its count of answers by round is not that of its entries")
+        if ledger.store.questions() != self.state.answers:
+            raise LedgerCorrupt(_WHAT, "its index does not have as many answers as its entries")
+        if ledger.store.keys() != self._keys:
+            raise LedgerCorrupt(_WHAT, "its index does not have as many keys as its entries")
+
+    def _create(self, body: dict[str, Any], entry: Entry) -> State:
+        _must(entry.seq == 1, "a dataset is created once")
+        return State(dataset=self._ledger.fingerprint)
+
+    def _append(self, body: dict[str, Any], entry: Entry) -> State:
+        start, count = int(body["start"]), int(body["count"])
+        _must(start == self.state.records and count >= 1, "its records do not follow the others")
+        state = self.state.grown(count, 0.0)
+        if body["segments"]:
+            segments = [Segment(**segment) for segment in body["segments"]]
+            digests = " ".join(segment.digest for segment in segments)
+            _must(body["content"] == content_of(digests), "its content is not that of its files")
+            for segment in segments:
+                state = self._sealed(state, segment)
+            _must(self._end == start + count, "its files do not hold its records")
+        else:
+            text = self._text(start, count)
+            _must(body["content"] == content_of(text), "its records are not those it brought")
+        return state
+
+    def _text(self, start: int, count: int) -> str:
+        """What a small append brought: as it waits in the database, not as it is in memory."""
+        part = self._pending.get(start)
+        if part is None:  # it is in a segment
+            return self._rows(start, count)
+        _must(part.count == count, "its pending records are of another number")
+        return part.rows
+
+    def _seal(self, body: dict[str, Any], entry: Entry) -> State:
+        segment = Segment(**{name: body[name] for name in ("start", "count", "digest", "bytes")})
+        state = self._sealed(self.state, segment)
+        _must(self._end == self.state.records, "it does not hold all records that were pending")
+        return state
+
+    def _sealed(self, state: State, segment: Segment) -> State:
+        _must(segment.start == self._end, "its segment does not follow the others")
+        self.segments.append(segment)
+        return state.sealed(segment.digest, segment.count)
+
+    @property
+    def _end(self) -> int:
+        last = self.segments[-1] if self.segments else None
+        return 0 if last is None else last.start + last.count
+
+    def _answer(self, body: dict[str, Any], entry: Entry) -> State:
+        policy, canonical, round = self._ledger.policy, str(body["canonical"]), int(body["round"])
+        policy.round_for(self.state.records, round)
+        units = policy.mechanism.charge(round)
+        _must(body["charge"] == str(units), "its charge is not that of its round")
+        _must(body["sigma"] == policy.mechanism.sigma, "its noise is not that of the plan")
+        _must(self._filter.admits(round, units), "its charge did not fit")
+        _must(self.state.answers < self._ledger.plan.queries, "the plan has no more answers")
+        self._filter.charge(round, units)
+        self._rounds[round] += 1
+
+        query = query_of(canonical)
+        measure = query.measure(self._ledger.schema)
+        _must(query.canonical == canonical, "its query is not in canonical form")
+        value = float(body["value"])
+        _must(query.low <= value <= query.high, "its value is out of range")
+        unit = body["unit"]
+        bounds = policy.bounds(unit, query.low, query.high, measure.bits)
+        _must(value == scaled(unit, query.low, query.high), "its value is another's")
+        range_of = (body["low"], body["high"], body["bits"])
+        _must(range_of == (query.low, query.high, measure.bits), "its range is not its query's")
+        named = isinstance(body["query"], str) and isinstance(body["analyst"], str)
+        _must(named, "it does not say who asked what")
+        _must(body["time"] == entry.state().time, "its time is not that of the state after it")
+        kept = [bounds.low, bounds.high]
+        _must(body["interval"] == kept and body["width"] == bounds.width, "its width is wrong")
+        left = policy.answers_left(self._filter, round, self.state.answers + 1)
+        _must(body["left"] == left, "it left another number of answers")
+        found = self._ledger.store.asked(question(canonical, round))
+        _must(found is not None and found.seq == entry.seq, "the index does not lead to it")
+        if body.get("key") is not None:
+            self._check_key(body["key"], entry.seq)
+        return self.state.charged(units, 0.0)
+
+    def _key(self, body: dict[str, Any], entry: Entry) -> State:
+        self._check_key(body["key"], int(body["answer"]))
+        return self.state
+
+    def _check_key(self, key: str, answer: int) -> None:
+        found = self._ledger.store.keyed(key)
+        _must(found is not None and found.seq == answer, "its key does not lead to its answer")
+        self._keys += 1
+
+
+def scaled(unit: float, low: float, high: float) -> float:
+    """An answer on [0, 1] as one on [low, high]."""
+    return min(max(low + unit * (high - low), low), high)
+
+
+def _must(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise LedgerCorrupt(_WHAT, otherwise)
+
+
+@contextmanager
+def _named(entry: Entry) -> Iterator[None]:
+    """Whatever is wrong with an entry is reported under its number."""
+    try:
+        yield
+    except LedgerCorrupt as error:
+        raise LedgerCorrupt(error.what, error.reason, entry.seq) from error
+    except StorageFailed:
+        raise  # the disk's trouble says nothing about the entry
+    except Exception as error:
+        # Other libraries' messages may repeat what a record holds.
+        why = str(error) if isinstance(error, HoldfastError) else type(error).__name__
+        raise LedgerCorrupt(_WHAT, f"it can't be what was written ({why})", entry.seq) from error

@@ -1,0 +1,378 @@
+"""The ledger's database: the only module that says ``sqlite3``.
+
+One file in WAL mode with ``synchronous=FULL``: a commit is one write and one fsync of the log. It
+knows tables and transactions, not what an entry means.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from holdfast.errors import HoldfastError, LedgerCorrupt, StorageFailed
+from holdfast.ledger.entries import Entry, Kind
+
+_BUSY_SECONDS = 60.0
+_PAGE = 1000  # entries read at a time, so that a long transcript is never in memory
+_APPLICATION = 0x484F4C44  # "HOLD": tells file(1), and us, whose database it is
+_BEFORE_ALL = -(2**62)  # rows that can't be are listed too, and so found
+_WHAT = "the ledger"
+
+# Migration i takes a database from version i to i + 1. Add to the end; never change one.
+_MIGRATIONS = (
+    """
+    CREATE TABLE entries (
+        seq INTEGER PRIMARY KEY,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL,
+        hash BLOB NOT NULL
+    );
+    CREATE TABLE segments (
+        start INTEGER PRIMARY KEY,
+        count INTEGER NOT NULL,
+        digest TEXT NOT NULL,
+        bytes INTEGER NOT NULL
+    );
+    CREATE TABLE pending (
+        start INTEGER PRIMARY KEY,
+        count INTEGER NOT NULL,
+        rows TEXT NOT NULL
+    );
+    CREATE TABLE asked (
+        question BLOB PRIMARY KEY,
+        seq INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE keys (
+        key TEXT PRIMARY KEY,
+        seq INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE rounds (
+        round INTEGER PRIMARY KEY,
+        answers INTEGER NOT NULL
+    );
+    CREATE INDEX entries_by_kind ON entries (kind, seq) WHERE kind <> 'answer';
+    """,
+)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One immutable file of records, named by its digest."""
+
+    start: int
+    count: int
+    digest: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Pending:
+    """One small append that waits in the database, as JSON rows."""
+
+    start: int
+    count: int
+    rows: str
+
+
+class Store:
+    """A connection, shared by the threads of one process."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise LedgerCorrupt(_WHAT, f"the file {path.name!r} is missing")
+        self.lock = threading.RLock()
+        """Held by a thread while it reads or writes; hold it for reads that belong together."""
+        with _told_plainly("opening the ledger"):
+            self._connection = _connect(path)
+            try:
+                self._migrate()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    @classmethod
+    def create(cls, path: Path) -> Store:
+        """A new, empty database."""
+        path.touch(exist_ok=False)
+        with _told_plainly("creating the ledger"):
+            connection = _connect(path)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.close()
+        return cls(path)
+
+    def _migrate(self) -> None:
+        [application] = self._connection.execute("PRAGMA application_id").fetchone()
+        if application != _APPLICATION:
+            raise LedgerCorrupt(_WHAT, "it is not a database of Holdfast's")
+        if self._version() == len(_MIGRATIONS):
+            return  # without waiting for whoever is writing
+        with self.writing():
+            version = self._version()
+            if version > len(_MIGRATIONS):
+                raise LedgerCorrupt(_WHAT, f"it has format {version}, from a newer Holdfast")
+            for number in range(version, len(_MIGRATIONS)):
+                for statement in _MIGRATIONS[number].split(";"):
+                    self._connection.execute(statement)
+                self._connection.execute(f"PRAGMA user_version = {number + 1}")
+
+    def _version(self) -> int:
+        [version] = self._connection.execute("PRAGMA user_version").fetchone()
+        return int(version)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """All that is read in the block is of one moment, whoever writes meanwhile."""
+        with self.lock, _told_plainly("reading the ledger"):
+            within = self._connection.in_transaction
+            if not within:
+                self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if not within and self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """All or nothing, one process at a time; durable when the block ends without an error."""
+        with self.lock, _told_plainly("writing the ledger"):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._commit()
+            except BaseException:
+                self._undo()
+                raise
+
+    def _undo(self) -> None:
+        """End the transaction; an error of the disk may have ended it already."""
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _commit(self) -> None:
+        self._connection.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close the connection; the last one folds the log into the file."""
+        with self.lock, _told_plainly("closing the ledger"):
+            self._connection.close()
+
+    # ------------------------------------------------------------------------------ entries
+
+    def add(self, entry: Entry) -> None:
+        """Within :meth:`writing`: one more entry."""
+        self._do(
+            "INSERT INTO entries VALUES (?, ?, ?, ?)",
+            (entry.seq, entry.kind, entry.body, entry.hash),
+        )
+
+    def head(self) -> Entry:
+        """The last entry."""
+        row = self._one("SELECT seq, kind, body, hash FROM entries ORDER BY seq DESC LIMIT 1")
+        if row is None:
+            raise LedgerCorrupt(_WHAT, "it has no entries")
+        return _entry(row)
+
+    def last(self) -> int:
+        """The number of the last entry."""
+        row = self._one("SELECT max(seq) FROM entries")
+        return 0 if row is None or row[0] is None else int(row[0])
+
+    def entry(self, seq: int) -> Entry | None:
+        """The entry of that number."""
+        row = self._one("SELECT seq, kind, body, hash FROM entries WHERE seq = ?", (seq,))
+        return None if row is None else _entry(row)
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """All entries in order, a page at a time; those that come meanwhile too."""
+        while rows := self._all(
+            "SELECT seq, kind, body, hash FROM entries WHERE seq > ? ORDER BY seq LIMIT ?",
+            (after, _PAGE),
+        ):
+            yield from map(_entry, rows)
+            after = rows[-1][0]
+
+    def entries_back(self, before: int) -> Iterator[Entry]:
+        """All entries below a number, the last first."""
+        while rows := self._all(
+            "SELECT seq, kind, body, hash FROM entries WHERE seq < ? ORDER BY seq DESC LIMIT ?",
+            (before, _PAGE),
+        ):
+            yield from map(_entry, rows)
+            before = rows[-1][0]
+
+    # ------------------------------------------------------------------------------ answers
+
+    def note_answer(self, question: bytes, round: int, seq: int) -> None:
+        """Within :meth:`writing`: where to find an answer again."""
+        self._do("INSERT INTO asked VALUES (?, ?)", (question, seq))
+        self._do(
+            "INSERT INTO rounds VALUES (?, 1) "
+            "ON CONFLICT (round) DO UPDATE SET answers = answers + 1",
+            (round,),
+        )
+
+    def note_key(self, key: str, seq: int) -> None:
+        """Within :meth:`writing`: which answer a caller's key stands for."""
+        self._do("INSERT INTO keys VALUES (?, ?)", (key, seq))
+
+    def asked(self, question: bytes) -> Entry | None:
+        """The answer to a question that was asked before."""
+        return self._found("SELECT seq FROM asked WHERE question = ?", question)
+
+    def keyed(self, key: str) -> Entry | None:
+        """The answer that a caller's key stands for."""
+        return self._found("SELECT seq FROM keys WHERE key = ?", key)
+
+    def rounds(self) -> list[tuple[int, int]]:
+        """Rounds, and the answers given at each."""
+        rows = self._all("SELECT round, answers FROM rounds ORDER BY round")
+        if not all(round >= 1 and isinstance(k, int) and k >= 1 for round, k in rows):
+            raise LedgerCorrupt(_WHAT, "its index has rounds that can't be")
+        return [(round, k) for round, k in rows]
+
+    def questions(self) -> int:
+        """How many answers can be found again."""
+        row = self._one("SELECT count(*) FROM asked")
+        return 0 if row is None else int(row[0])
+
+    def keys(self) -> int:
+        """How many keys stand for answers."""
+        row = self._one("SELECT count(*) FROM keys")
+        return 0 if row is None else int(row[0])
+
+    # ------------------------------------------------------------------------------ records
+
+    def add_segment(self, segment: Segment) -> None:
+        """Within :meth:`writing`: one more file."""
+        self._do(
+            "INSERT INTO segments VALUES (?, ?, ?, ?)",
+            (segment.start, segment.count, segment.digest, segment.bytes),
+        )
+
+    def add_pending(self, pending: Pending) -> None:
+        """Within :meth:`writing`: one more small append."""
+        row = (pending.start, pending.count, pending.rows)
+        self._do("INSERT INTO pending VALUES (?, ?, ?)", row)
+
+    def drop_pending(self, stop: int) -> None:
+        """Within :meth:`writing`: small appends before a record are in a segment now."""
+        self._do("DELETE FROM pending WHERE start < ?", (stop,))
+
+    def segments(self, stop_after: int = _BEFORE_ALL) -> list[Segment]:
+        """Segments in order, those that end after so many records."""
+        rows = self._all(
+            "SELECT start, count, digest, bytes FROM segments "
+            "WHERE start + count > ? ORDER BY start",
+            (stop_after,),
+        )
+        _check_types(rows, (int, int, str, int))
+        return [Segment(*row) for row in rows]
+
+    def pending(self, stop_after: int = _BEFORE_ALL) -> list[Pending]:
+        """Small appends in order, those that end after so many records."""
+        rows = self._all(
+            "SELECT start, count, rows FROM pending WHERE start + count > ? ORDER BY start",
+            (stop_after,),
+        )
+        _check_types(rows, (int, int, str))
+        return [Pending(*row) for row in rows]
+
+    def first_pending(self) -> int:
+        """Where the pending records begin; past all records if there are none."""
+        row = self._one("SELECT min(start) FROM pending")
+        return 2**63 - 1 if row is None or row[0] is None else int(row[0])
+
+    def damage(self) -> str | None:
+        """What the database itself finds wrong with its pages."""
+        row = self._one("PRAGMA quick_check(1)")
+        return None if row is None or row[0] == "ok" else str(row[0])
+
+    # ---------------------------------------------------------------------------- sqlite3
+
+    def _do(self, statement: str, values: Sequence[Any] = ()) -> None:
+        with self.lock, _told_plainly("writing the ledger"):
+            self._connection.execute(statement, values)
+
+    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self.lock, _told_plainly("reading the ledger"):
+            return self._connection.execute(statement, values).fetchall()
+
+    def _one(self, statement: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        rows = self._all(statement, values)
+        return rows[0] if rows else None
+
+    def _found(self, statement: str, value: str | bytes) -> Entry | None:
+        row = self._one(statement, (value,))
+        if row is None:
+            return None
+        entry = self.entry(row[0])
+        if entry is None or entry.kind != "answer":
+            raise LedgerCorrupt(_WHAT, "its index points to an entry that is not an answer", row[0])
+        return entry
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        # A full fsync also where fsync alone stops at the drive's cache (macOS).
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("PRAGMA cache_size = -65536")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    seq, kind, body, digest = row
+    if not (isinstance(kind, str) and isinstance(body, str) and isinstance(digest, bytes)):
+        raise LedgerCorrupt(_WHAT, "it is not kept as it was written", seq)
+    known = cast("Kind", kind)
+    return Entry(seq, known, body, digest)
+
+
+def _check_types(rows: Sequence[tuple[Any, ...]], kinds: tuple[type, ...]) -> None:
+    """The database keeps whatever it is given; an edited value must not raise further in."""
+    if any(
+        not isinstance(value, kind) for row in rows for value, kind in zip(row, kinds, strict=True)
+    ):
+        raise LedgerCorrupt("the manifest", "it is not kept as it was written")
+
+
+class _told_plainly:  # noqa: N801 (reads as a verb where it is used)
+    """Errors of the database as errors of ours. A class, as it is entered many times an ask."""
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise _plain_error(self._what, error) from error
+
+
+def _plain_error(what: str, error: sqlite3.Error) -> HoldfastError:
+    name, text = getattr(error, "sqlite_errorname", None) or "", str(error)
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        reason = f"another process has kept the ledger for {_BUSY_SECONDS:g} seconds"
+        return StorageFailed(what, reason, "nothing was changed; try again")
+    # SQLITE_ERROR is a statement that makes no sense there: tables missing, or too many.
+    if isinstance(error, sqlite3.OperationalError) and name != "SQLITE_ERROR":
+        hint = "nothing was told and nothing is lost; see to the disk, then try again"
+        return StorageFailed(what, text, hint)
+    if isinstance(error, sqlite3.ProgrammingError):
+        return StorageFailed(what, text, "open the dataset again")
+    return LedgerCorrupt(_WHAT, text)

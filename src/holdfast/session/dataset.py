@@ -1,0 +1,312 @@
+"""A dataset: a folder with a plan, records that grow, and the ledger that keeps account of them."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from holdfast.data import segments
+from holdfast.data.growing import GrowingData, Progress
+from holdfast.data.sources import sampled_schema
+from holdfast.errors import InvalidInput, LedgerCorrupt, NotReady, StorageFailed
+from holdfast.ledger.ledger import FILE, Ledger
+from holdfast.ledger.replay import replay
+from holdfast.mechanisms import NoiseSource, system_noise, to_float
+from holdfast.numerals import several
+from holdfast.planning import Plan
+from holdfast.queries import Schema
+from holdfast.session.answers import Budget, Shown, Transcript
+from holdfast.session.session import Session
+
+
+@dataclass(frozen=True, repr=False)
+class Appended(Shown):
+    """What an append did: how many records it brought, and how many there are now."""
+
+    count: int
+    n: int
+
+    def __str__(self) -> str:
+        return f"appended {several(self.count, 'record')}; there are {self.n:,}"
+
+
+@dataclass(frozen=True, repr=False)
+class Status(Shown):
+    """Where a dataset stands. ``round`` is the one a query asked now would have, if it may be."""
+
+    path: str
+    dataset: str
+    columns: Mapping[str, str]
+    n: int
+    first_round: int
+    last_round: int
+    ready: bool
+    round: int | None
+    advice: str | None
+    width: float
+    beta: float
+    certificate: str
+    budget: Budget
+    answers: int
+    answers_left: int
+    segments: int
+    pending: int
+    entries: int
+    head: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {several(self.n, 'record')}, {several(self.answers, 'answer')} given; "
+            f"{self.budget}"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Round(Shown):
+    """The answers that were given at one round, and what they cost in all."""
+
+    round: int
+    answers: int
+    spent: float
+
+    def __str__(self) -> str:
+        return f"{several(self.answers, 'answer')} at n = {self.round:,} for {self.spent:.4g}"
+
+
+@dataclass(frozen=True, repr=False)
+class Verification(Shown):
+    """Everything was replayed and found right."""
+
+    path: str
+    entries: int
+    records: int
+    answers: int
+    segments: int
+    spent: float
+    head: str
+    strays: tuple[str, ...]
+
+    def __str__(self) -> str:
+        stray = ""
+        if self.strays:
+            stray = f"; passed over: {several(len(self.strays), 'file')} that no entry names"
+        return (
+            f"{self.path}: {several(self.entries, 'entry')}, {several(self.records, 'record')} in "
+            f"{several(self.segments, 'segment')}, {several(self.answers, 'answer')}: "
+            f"all as it was written{stray}"
+        )
+
+
+class Dataset:
+    """An open dataset. Use :func:`create` and :func:`open`."""
+
+    def __init__(
+        self, path: Path, noise: NoiseSource | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        """Noise and clock are arguments for tests; nothing that a user can reach passes them."""
+        self.path = path
+        folder = path / segments.FOLDER
+        if not path.is_dir():
+            hint = "holdfast create makes one"
+            raise InvalidInput("the dataset", "a folder that is there", str(path), hint)
+        if not (path / FILE).exists() and not folder.exists():
+            raise InvalidInput("the dataset", "a folder that holdfast create made", str(path))
+        self.ledger = Ledger(path, clock)
+        try:
+            if not folder.is_dir():
+                raise LedgerCorrupt("the dataset", f"its folder {segments.FOLDER!r} is missing")
+            for segment in self.ledger.store.segments():
+                segments.check_there(folder, segment)
+        except BaseException:
+            self.ledger.close()
+            raise
+        self.data = GrowingData(self.ledger)
+        self._noise = noise
+
+    # ------------------------------------------------------------------------------ looking
+
+    @property
+    def n(self) -> int:
+        """How many records there are now."""
+        return self.ledger.refresh().records
+
+    def __len__(self) -> int:
+        return self.n
+
+    @property
+    def plan(self) -> Plan:
+        """The plan it was created with."""
+        return self.ledger.plan
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Names and types of the columns."""
+        return self.ledger.schema.to_dict()
+
+    @property
+    def transcript(self) -> Transcript:
+        """All answers so far."""
+        return Transcript(self.ledger)
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """The rounds at which answers were given, in order."""
+        charge = self.ledger.policy.mechanism.charge
+        return tuple(
+            Round(round, answers, to_float(answers * charge(round)))
+            for round, answers in self.ledger.store.rounds()
+        )
+
+    def __repr__(self) -> str:
+        return f"<dataset {self.path.name!r}>"
+
+    def status(self) -> Status:
+        """Where it stands, in numbers."""
+        ledger, policy = self.ledger, self.ledger.policy
+        state = ledger.refresh()
+        total, round, advice = policy.budget, None, None
+        try:
+            round = policy.round_for(state.records, None)
+        except NotReady as error:
+            advice = str(error)
+        first_pending = min(ledger.store.first_pending(), state.records)
+        return Status(
+            path=str(self.path),
+            dataset=ledger.fingerprint,
+            columns=self.columns,
+            n=state.records,
+            first_round=policy.first_round,
+            last_round=policy.last_round,
+            ready=round is not None,
+            round=round,
+            advice=advice,
+            width=policy.widest(0.0, 1.0, 0),
+            beta=self.plan.beta,
+            certificate=self.plan.certificate,
+            budget=Budget(to_float(total), to_float(state.spent), to_float(total - state.spent)),
+            answers=state.answers,
+            answers_left=ledger.answers_left(round or policy.first_round),
+            segments=len(ledger.store.segments()),
+            pending=state.records - first_pending,
+            entries=ledger.head.seq,
+            head=ledger.head.hash.hex(),
+        )
+
+    # ------------------------------------------------------------------------------- doing
+
+    def append(
+        self, source: Any, *, format: str | None = None, progress: Progress | None = None
+    ) -> Appended:
+        """Keep all records of a file, a table or mappings, durably, or none of them."""
+        count = self.data.append(source, format, progress)
+        return Appended(count, self.n)
+
+    def session(self, analyst: str = "analyst") -> Session:
+        """A way to ask."""
+        noise = self._noise
+        if noise is None:
+            noise = system_noise()
+            noise.fill()  # ahead of the first question, whose time is then not the noise's
+        return Session(self.ledger, self.data, noise, analyst)
+
+    def verify(self, progress: Callable[[int], None] | None = None) -> Verification:
+        """Replay all of it: hashes, charges, widths, records. LedgerCorrupt names what is wrong."""
+        replayed = replay(self.ledger, self.data.text, progress)
+        folder = self.path / segments.FOLDER
+        named = {segments.path_of(folder, s.digest).name for s in self.ledger.store.segments()}
+        return Verification(
+            path=str(self.path),
+            entries=replayed.entries,
+            records=replayed.state.records,
+            answers=replayed.state.answers,
+            segments=len(replayed.segments),
+            spent=to_float(replayed.state.spent),
+            head=replayed.head,
+            strays=tuple(sorted(path.name for path in folder.iterdir() if path.name not in named)),
+        )
+
+    def close(self) -> None:
+        """Let go of the files. Everything is on the disk already."""
+        self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def create(
+    path: str | Path,
+    *,
+    plan: Plan | Mapping[str, Any] | str | Path,
+    columns: Mapping[str, str] | None = None,
+    like: Any = None,
+) -> Dataset:
+    """A new dataset in a folder of its own, bound to its plan.
+
+    Say the ``columns`` (int, float, bool, str) or give a file or table ``like`` which records will
+    come. ``plan`` may be the path of a file that ``holdfast plan --json`` wrote.
+    """
+    target = Path(path)
+    if (columns is None) == (like is None):
+        raise InvalidInput("columns", "given, or else like, and not both", columns)
+    schema = Schema.of(columns) if columns is not None else sampled_schema(like)
+    checked = _plan_of(plan)
+    _check_vacant(target)
+    # Built beside its place and moved there whole, so that it is never seen half made.
+    making = target.parent / f".{target.name}.creating-{uuid.uuid4().hex}"
+    try:
+        (making / segments.FOLDER).mkdir(parents=True)
+        Ledger.create(making, uuid.uuid4().hex, checked, schema)
+        segments.sync_folder(making)
+        making.rename(target)
+        segments.sync_folder(target.parent)
+    except OSError as error:
+        if isinstance(error, StorageFailed):
+            raise
+        reason = error.strerror or str(error)
+        raise StorageFailed(f"creating {target}", reason, "nothing was made") from error
+    finally:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(making)
+    return Dataset(target)
+
+
+def open(path: str | Path) -> Dataset:
+    """A dataset that is there; checked in a moment, however long its ledger is."""
+    return Dataset(Path(path))
+
+
+def _plan_of(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
+    if isinstance(plan, Plan):
+        return plan
+    if isinstance(plan, Mapping):
+        return Plan.from_dict(plan)
+    try:
+        text = Path(plan).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        required = "the name of a file that holdfast plan --json wrote"
+        raise InvalidInput("plan", required, str(plan)) from error
+    return Plan.from_json(text)
+
+
+def _check_vacant(target: Path) -> None:
+    if (target / segments.FOLDER).exists() and not (target / FILE).exists():
+        reason = "its segments are there but its ledger is not"
+        raise LedgerCorrupt(f"the dataset in {target}", reason)
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        hint = "a dataset is created once; open it, or choose another name"
+        raise InvalidInput("the dataset", "a folder that is not there yet", str(target), hint)

@@ -1,0 +1,257 @@
+"""Kill workers in the middle of things, open what they leave, and check that nothing is amiss.
+
+`python tests/end_to_end/kills.py 200` does it two hundred times and prints what it saw; so does
+`HOLDFAST_KILLS=200 pytest tests/end_to_end/test_kill.py` without the figures.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, deque
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+if __name__ == "__main__":  # as pytest has it
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import holdfast as hf
+from end_to_end.worker import COLUMNS, ask, records
+from holdfast.ledger.entries import Entry
+from holdfast.planning import Plan
+
+FIRST = 2_000
+A_DATASET = 25  # kills; then a new one, as all of it is verified after each kill
+PATIENCE = 60.0  # seconds
+WORKER = Path(__file__).parent / "worker.py"
+
+
+@cache
+def plan() -> Plan:
+    """Hundreds of answers at any size that a run comes to; some runs exhaust it, as they should."""
+    return hf.plan(n0=FIRST, n=200_000, queries=500_000, beta=0.2)
+
+
+class Workers:
+    """Processes that are ready to go: starting Python takes longer than a kill."""
+
+    def __init__(self, spare: int = 2) -> None:
+        self._ready: deque[subprocess.Popen[bytes]] = deque()
+        self._all: list[subprocess.Popen[bytes]] = []
+        self._spare = spare
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for process in self._all:
+            end(process)
+
+    def go(self, **order: Any) -> subprocess.Popen[bytes]:
+        """Send a worker off."""
+        while len(self._ready) <= self._spare:
+            self._ready.append(
+                subprocess.Popen([sys.executable, str(WORKER)], stdin=subprocess.PIPE)
+            )
+            self._all.append(self._ready[-1])
+        process = self._ready.popleft()
+        assert process.stdin is not None
+        process.stdin.write((json.dumps(order) + "\n").encode())
+        process.stdin.flush()
+        return process
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a worker; when this returns it is gone."""
+    process.kill()
+    process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
+
+
+def wait_for(log: Path, process: subprocess.Popen[bytes]) -> None:
+    """Until the worker was told of something it did."""
+    give_up = time.monotonic() + PATIENCE
+    while not (log.exists() and b'"done"' in log.read_bytes()):
+        assert process.poll() is None, f"the worker ended by itself ({process.returncode})"
+        assert time.monotonic() < give_up, "the worker does nothing"
+        time.sleep(0.001)
+
+
+def lines(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+class Witnessed:
+    """A dataset, all that its workers were told of, and what was seen of it so far."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.seen: Counter[str] = Counter()
+        self._n = FIRST
+        self._spent = 0.0
+        self._told: dict[int, tuple[str, float]] = {}
+        self._kept: dict[int, int] = {}  # batch: records
+        with hf.create(path, plan=plan(), columns=COLUMNS) as dataset:
+            dataset.append(records(0, FIRST))
+            dataset.data.seal()
+
+    def check(self, *logs: Path) -> None:
+        """After a kill: everything that anybody was told of is there, once, and paid for."""
+        said = [line for log in logs for line in lines(log)]
+        self.seen["acknowledged"] += sum("done" in line for line in said)
+        with hf.open(self.path) as dataset:
+            self._check_money(dataset)
+            self._check_appends(dataset, said)
+            self._check_answers(dataset, said)
+            self._check_open_questions(dataset, said)
+            verified = dataset.verify()
+            assert verified.records == dataset.n
+            assert all(s.endswith(".arrow") or s.startswith(".") for s in verified.strays)
+            self.seen["kills"] += 1
+            self.seen["files left over"] = len(verified.strays)
+            self._check_money(dataset)
+
+    def _check_money(self, dataset: hf.Dataset) -> None:
+        budget = dataset.session().budget
+        charges = [to_units(entry) for entry in answers_of(dataset)]
+        assert sum(charges) == dataset.ledger.state.spent <= dataset.ledger.policy.budget
+        assert self._spent <= budget.spent <= budget.total
+        self._spent = budget.spent
+
+    def _check_appends(self, dataset: hf.Dataset, said: list[dict[str, Any]]) -> None:
+        n, start = dataset.n, self._n
+        assert n >= start
+        rows = json.loads(dataset.data.text(start, n - start)) if n > start else []
+        found: dict[int, int] = {}
+        at = 0
+        while at < len(rows):
+            batch = rows[at][0]
+            count = next(
+                (s["count"] for s in said if s.get("about") == "append" and s["batch"] == batch), 0
+            )
+            wanted = [[row[name] for name in COLUMNS] for row in records(batch, count)]
+            assert count, "records that nobody appended"
+            assert rows[at : at + count] == wanted, "an append that is not whole, or not in order"
+            assert batch not in found
+            assert batch not in self._kept
+            found[batch] = count
+            at += count
+        for line in said:
+            if line.get("done") == "append":
+                assert found.get(line["batch"]) == line["count"], "an acknowledged append is lost"
+                assert line["n"] <= n
+                self.seen["appends acknowledged"] += 1
+                self.seen["records acknowledged"] += line["count"]
+        told = sum(line.get("done") == "append" for line in said)
+        self.seen["appends kept, not acknowledged"] += len(found) - told
+        self._kept |= found
+        self._n = n
+
+    def _check_answers(self, dataset: hf.Dataset, said: list[dict[str, Any]]) -> None:
+        for line in said:
+            if line.get("done") == "ask":
+                for seq, value, charge in line["told"]:
+                    assert seq not in self._told
+                    self._told[seq] = (line["key"], value)
+                    assert charge > 0.0
+                self.seen["answers told"] += len(line["told"])
+            self.seen["asks refused"] += line.get("done") == "refused"
+            self.seen["seals acknowledged"] += line.get("done") == "seal"
+        for seq, (key, value) in self._told.items():
+            entry = dataset.ledger.store.entry(seq)
+            assert entry is not None
+            body = entry.read()
+            assert entry.kind == "answer"
+            assert body["value"] == value, "the ledger has another value than was told"
+            assert body["key"].partition("/")[0] == key
+            assert int(body["charge"]) > 0
+
+    def _check_open_questions(self, dataset: hf.Dataset, said: list[dict[str, Any]]) -> None:
+        """What a worker asked and never heard of: asked again, it is answered and charged once."""
+        finished = {line["key"] for line in said if line.get("done") in ("ask", "refused")}
+        session = dataset.session()
+        for line in said:
+            if line.get("about") != "ask" or line["key"] in finished:
+                continue
+            before, key, queries = dataset.ledger.state, line["key"], line["queries"]
+            keyed = [e for e in answers_of(dataset) if e.read()["key"].partition("/")[0] == key]
+            assert len(keyed) in (0, len(queries)), "some of what was asked together"
+            try:
+                first = ask(session, queries, key)
+            except hf.BudgetExhausted:
+                assert not keyed
+                assert dataset.ledger.state == before
+                continue
+            assert [a.recorded for a in first] == [bool(keyed)] * len(queries)
+            if keyed:
+                assert [e.seq for e in keyed] == [a.entry for a in first]
+            after = dataset.ledger.state
+            assert after.answers == before.answers + (0 if keyed else len(queries))
+            again = ask(session, queries, key)
+            assert [a.value for a in again] == [a.value for a in first]
+            assert all(a.recorded for a in again)
+            assert dataset.ledger.state == after
+            self.seen[
+                "open questions, in the ledger" if keyed else "open questions, not there"
+            ] += 1
+            self._told |= {a.entry: (key, a.value) for a in first}
+
+
+def answers_of(dataset: hf.Dataset) -> list[Entry]:
+    return [entry for entry in dataset.ledger.store.entries() if entry.kind == "answer"]
+
+
+def to_units(entry: Entry) -> int:
+    return int(entry.read()["charge"])
+
+
+def run(folder: Path, kills: int, seed: int, together: int = 1) -> Counter[str]:
+    """So many kills at random moments, ``together`` workers on a dataset at once."""
+    moments = random.Random(seed)
+    seen: Counter[str] = Counter()
+    witnessed = None
+    with Workers() as workers:
+        for kill in range(kills):
+            if kill % A_DATASET == 0:
+                seen += witnessed.seen if witnessed else Counter()
+                witnessed = Witnessed(folder / f"data-{seed}-{kill}")
+            assert witnessed is not None
+            logs = [folder / f"log-{seed}-{kill}-{i}" for i in range(together)]
+            running = [
+                workers.go(dataset=str(witnessed.path), log=str(log), seed=1 + kill * together + i)
+                for i, log in enumerate(logs)
+            ]
+            for log, process in zip(logs, running, strict=True):
+                wait_for(log, process)
+            for process in moments.sample(running, together):
+                time.sleep(moments.uniform(0.005, 0.120))
+                assert process.poll() is None, "the worker ended by itself"
+                end(process)
+            witnessed.check(*logs)
+    assert witnessed is not None
+    return seen + witnessed.seen
+
+
+def main() -> None:
+    kills = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    begin = time.monotonic()
+    for together in (1, 2):
+        with tempfile.TemporaryDirectory() as folder:
+            seen = run(Path(folder), kills if together == 1 else kills // 4, 2026, together)
+        sys.stdout.write(f"{together} at once, {time.monotonic() - begin:.0f} s: {dict(seen)}\n")
+
+
+if __name__ == "__main__":
+    main()

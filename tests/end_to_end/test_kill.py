@@ -1,0 +1,106 @@
+"""kill -9 in the middle: what was told is there, what was not is whole or absent.
+
+`HOLDFAST_KILLS=200` makes the short run a long one; kills.py prints the figures.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast as hf
+from end_to_end.kills import FIRST, Witnessed, Workers, lines, plan, run
+from end_to_end.worker import COLUMNS, Load, Log, records
+
+KILLS = int(os.environ.get("HOLDFAST_KILLS", "12"))
+
+# What each operation comes by, in order (see worker.CRASH_POINTS).
+STEPS = {
+    "append_one": ("enter rows", "commit", "witness"),
+    "append_many": (
+        *("write", "digest", "rename", "sync folder", "enter seal", "drop pending"),
+        *("enter segments", "commit", "witness"),
+    ),
+    "seal": (
+        *("write", "digest", "rename", "sync folder", "enter seal", "drop pending"),
+        *("commit", "witness"),
+    ),
+    "ask": ("enter answer", "note key", "commit", "witness"),
+    "ask_many": ("enter answer", "note key", "commit", "witness"),
+}
+DURABLE = (("commit", True), ("witness", False), ("witness", True))
+
+
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    seen = run(tmp_path, KILLS, seed=1)
+    assert seen["kills"] == KILLS
+    assert seen["acknowledged"] >= KILLS
+    assert seen["answers told"] > 0 < seen["appends acknowledged"]
+
+
+def test_two_at_once_killed_at_random_moments(tmp_path: Path) -> None:
+    kills = max(2, KILLS // 4)
+    seen = run(tmp_path, kills, seed=2, together=2)
+    assert seen["kills"] == kills
+    assert seen["acknowledged"] >= 2 * kills
+
+
+def send(workers: Workers, witnessed: Witnessed, log: Path, **order: Any) -> int:
+    return workers.go(dataset=str(witnessed.path), log=str(log), **order).wait(60)
+
+
+def standing(path: Path) -> tuple[int, int, bool]:
+    """Records, answers, and whether all records are in segments."""
+    with hf.open(path) as dataset:
+        status = dataset.status()
+        return status.n, status.answers, status.pending == 0
+
+
+@pytest.mark.parametrize("operation", STEPS)
+def test_killed_at_every_step(operation: str, tmp_path: Path) -> None:
+    """On one dataset; each time some records are pending, which a large append seals too."""
+    witnessed = Witnessed(tmp_path / "data")
+    # Before a step is after the one before it, but for the moment that decides.
+    steps = [(step, False) for step in STEPS[operation]] + [("commit", True), ("witness", True)]
+    with Workers() as workers:
+        for number, (step, after) in enumerate(steps):
+            log = tmp_path / f"log-{number}-before"
+            with hf.open(witnessed.path) as dataset:
+                Load(dataset, Log(str(log)), seed=1000 + number).append_one()
+            witnessed.check(log)
+            before = standing(witnessed.path)
+            assert not before[2]
+
+            log = tmp_path / f"log-{number}"
+            # The second of three answers: some of a transaction is worse than none.
+            times = 2 if operation == "ask_many" and step in ("enter answer", "note key") else 1
+            crash = {"operation": operation, "crash": [step, after, times], "seed": 1 + number}
+            ended = send(workers, witnessed, log, **crash)
+            assert ended == -signal.SIGKILL, f"{operation} did not come by {step!r}"
+            assert not any("done" in line for line in lines(log))
+            is_durable = (step, after) in DURABLE
+            assert (standing(witnessed.path) != before) == is_durable
+            witnessed.check(log)
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("step", ["commit", "sync folder", "rename"])
+def test_killed_while_creating(step: str, after: bool, tmp_path: Path) -> None:
+    """It is there as a whole or not at all, and then it can be created."""
+    target, log = tmp_path / "data", tmp_path / "log"
+    order = {"create": plan().to_dict(), "crash": [step, after, 1]}
+    with Workers(spare=0) as workers:
+        ended = workers.go(dataset=str(target), log=str(log), **order).wait(60)
+    assert ended == -signal.SIGKILL
+    assert target.exists() == ((step, after) == ("rename", True))
+    if target.exists():
+        dataset = hf.open(target)
+    else:
+        dataset = hf.create(target, plan=plan(), columns=COLUMNS)
+    with dataset:
+        assert dataset.verify().entries == 1
+        assert dataset.append(records(1, FIRST)).n == FIRST

@@ -1,0 +1,193 @@
+"""A process that appends and asks until it is killed: `python worker.py`, then one JSON line.
+
+It says in its log what it is about to do, and after each operation what it was told, a line each
+by one write, so that a kill loses at most the last. Segments are small here, so that a short run
+has many of them. With ``crash`` it kills itself at that point instead: see CRASH_POINTS.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import holdfast as hf
+from holdfast.data import growing, segments
+from holdfast.ledger.ledger import Ledger
+from holdfast.ledger.store import Store
+from holdfast.ledger.witness import Witness
+from holdfast.session import dataset as datasets
+from holdfast.session.dataset import Dataset
+
+COLUMNS = {"batch": "int", "i": "int", "x": "float", "who": "str"}
+FEW, MANY = 200, 500
+SMALL_SEGMENTS = {"SEAL_AT": 700, "LARGE": MANY, "RECORDS": 400}
+
+
+def records(batch: int, count: int) -> list[dict[str, Any]]:
+    """The records of a batch: all of it, and its order, can be told from what is kept."""
+    bits = random.Random(batch)
+    return [
+        {"batch": batch, "i": i, "x": None if i % 50 == 7 else bits.random(), "who": f"№{batch}"}
+        for i in range(count)
+    ]
+
+
+class Log:
+    """Lines that are there once `say` returns, whatever happens to the process."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def say(self, **what: Any) -> None:
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(file, (json.dumps(what) + "\n").encode())
+        os.close(file)
+
+
+class Load:
+    """Random operations, all seeded, each different from all others of any worker."""
+
+    def __init__(self, dataset: Dataset, log: Log, seed: int) -> None:
+        self._dataset = dataset
+        self._session = dataset.session(f"worker {seed}")
+        self._log = log
+        self._random = random.Random(seed)
+        self._seed = seed
+        self._done = 0
+
+    def step(self) -> None:
+        self._done += 1
+        what = self._random.choices(
+            (
+                self.append_one,
+                self.append_few,
+                self.append_many,
+                self.ask,
+                self.ask_many,
+                self.seal,
+            ),
+            weights=(6, 3, 2, 8, 2, 1),
+        )[0]
+        what()
+
+    @property
+    def _number(self) -> int:
+        return self._seed * 100_000 + self._done
+
+    def append_one(self) -> None:
+        self._append(1)
+
+    def append_few(self) -> None:
+        self._append(FEW)
+
+    def append_many(self) -> None:
+        self._append(self._random.randint(MANY, 2 * MANY))
+
+    def _append(self, count: int) -> None:
+        batch = self._number
+        rows = records(batch, count)
+        self._log.say(about="append", batch=batch, count=count)
+        n = self._dataset.append(rows[0] if count == 1 else rows).n
+        self._log.say(done="append", batch=batch, count=count, n=n)
+
+    def ask(self) -> None:
+        self._ask([f"x < 0.5 and batch <> {self._number}"])
+
+    def ask_many(self) -> None:
+        self._ask([f"mean(x, 0, {self._number}{digit})" for digit in range(3)])
+
+    def _ask(self, queries: list[str]) -> None:
+        key = f"key-{self._number}"
+        self._log.say(about="ask", key=key, queries=queries)
+        try:
+            answers = ask(self._session, queries, key)
+        except hf.BudgetExhausted:
+            self._log.say(done="refused", key=key)
+            return
+        told = [[answer.entry, answer.value, answer.charge] for answer in answers]
+        self._log.say(done="ask", key=key, told=told)
+
+    def seal(self) -> None:
+        self._log.say(about="seal")
+        self._dataset.data.seal()
+        self._log.say(done="seal")
+
+
+def ask(session: hf.Session, queries: list[str], key: str) -> tuple[hf.Answer, ...]:
+    """One alone or several together, as the worker asks and its parent asks again."""
+    if len(queries) == 1:
+        return (session.ask(queries[0], key=key),)
+    return session.ask_many(queries, key=key)
+
+
+# ------------------------------------------------------------------------------- crash points
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+# Name: the owner and the name of a function; the process dies just before or just after it runs.
+CRASH_POINTS: dict[str, tuple[Any, str]] = {
+    "write": (segments, "write_file"),
+    "digest": (segments, "digest_of"),
+    "rename": (Path, "rename"),
+    "sync folder": (segments, "sync_folder"),
+    "enter rows": (Ledger, "add_rows"),
+    "enter segments": (Ledger, "add_segments"),
+    "enter seal": (Ledger, "seal"),
+    "enter answer": (Ledger, "add_answer"),
+    "drop pending": (Store, "drop_pending"),
+    "note key": (Store, "note_key"),
+    "commit": (Store, "_commit"),
+    "witness": (Witness, "write"),
+}
+
+
+def arm(point: str, after: bool, times: int) -> None:
+    """Die at the ``times``-th call of the point from now on."""
+    owner, name = CRASH_POINTS[point]
+    real: Callable[..., Any] = getattr(owner, name)
+    left = [times]
+
+    def dying(*args: Any, **named: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0 and not after:
+            _die()
+        result = real(*args, **named)
+        if left[0] == 0:
+            _die()
+        return result
+
+    setattr(owner, name, dying)
+
+
+def main() -> None:
+    for name, value in SMALL_SEGMENTS.items():
+        setattr(growing, name, value)
+    order = json.loads(sys.stdin.readline())
+    log = Log(order["log"])
+    if order.get("create"):
+        arm(*order["crash"])
+        datasets.create(order["dataset"], plan=order["create"], columns=COLUMNS)
+        log.say(done="create")
+        return
+    dataset = hf.open(order["dataset"])
+    load = Load(dataset, log, order["seed"])
+    if order.get("operation"):
+        if order["crash"]:
+            arm(*order["crash"])
+        getattr(load, order["operation"])()
+        return
+    while True:
+        load.step()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Small datasets for tests of the runtime: plans that are cached, records known by their number."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import holdfast as hf
+from holdfast.planning import Plan
+from holdfast.session.dataset import Dataset, create
+from noise_sources import FastSeededNoise
+
+COLUMNS = {"age": "int", "bmi": "float", "city": "str"}
+N0, N = 200, 2000
+
+
+@cache
+def adaptive_plan() -> Plan:
+    """294 answers at n = 2,000, but 2 at n0 = 200."""
+    return hf.plan(n0=N0, n=N, alpha=0.3, beta=0.1)
+
+
+@cache
+def batch_plan() -> Plan:
+    """Five answers at each of 200, 800, 1,400 and 2,000."""
+    return hf.plan(n0=N0, n=N, alpha=0.3, beta=0.1, batches=4)
+
+
+@cache
+def rare_plan() -> Plan:
+    """Lopsided intervals."""
+    return hf.plan(n0=N0, n=N, alpha=0.3, beta=0.1, rare=0.02)
+
+
+def age_of(number: int) -> int:
+    return number * 37 % 100
+
+
+def record(number: int) -> dict[str, Any]:
+    """The record of that number, from 0."""
+    city = ("Oslo", "Bergen", "Tromsø")[number % 3]
+    return {"age": age_of(number), "bmi": (number * 31 % 500) / 10, "city": city}
+
+
+def records(start: int, stop: int) -> list[dict[str, Any]]:
+    return [record(number) for number in range(start, stop)]
+
+
+def older(than: int, round: int) -> int:
+    """How many of the first ``round`` records have a larger age."""
+    return sum(age_of(number) > than for number in range(round))
+
+
+def made(
+    path: Path,
+    plan: Plan | None = None,
+    count: int = 0,
+    seed: int = 1,
+    clock: Callable[[], float] | None = None,
+) -> Dataset:
+    """A new dataset with the first ``count`` records in it."""
+    create(path, plan=plan or adaptive_plan(), columns=COLUMNS).close()
+    dataset = opened(path, seed, clock)
+    if count:
+        dataset.append(records(0, count))
+    return dataset
+
+
+def opened(path: Path, seed: int = 2, clock: Callable[[], float] | None = None) -> Dataset:
+    noise = FastSeededNoise(seed)
+    return Dataset(path, noise) if clock is None else Dataset(path, noise, clock)
+
+
+def sql(path: Path, *statements: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Edit the ledger of a dataset behind its back; the rows of the last statement."""
+    rows: list[tuple[Any, ...]] = []
+    with closing(sqlite3.connect(path / "ledger.sqlite", isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        for statement in statements:
+            rows = connection.execute(statement, values).fetchall()
+    return rows
+
+
+TABLES = ("entries", "segments", "pending", "asked", "keys", "rounds")
+
+
+def contents(path: Path) -> str:
+    """A hash of all that a dataset holds: rows of its tables, bytes of its other files."""
+    found = hashlib.sha256()
+    for table in TABLES:
+        found.update(repr(sql(path, f"SELECT * FROM {table} ORDER BY 1")).encode())
+    found.update((path / "witness").read_bytes())
+    for file in sorted((path / "segments").iterdir()):
+        found.update(file.name.encode() + file.read_bytes())
+    return found.hexdigest()
+
+
+def exhausted(session: hf.Session, count: int = 400) -> hf.BudgetExhausted:
+    for i in range(count):
+        try:
+            session.ask(f"age > {i} + 0.5")
+        except hf.BudgetExhausted as error:
+            return error
+    raise AssertionError("the budget never ended")

@@ -1,0 +1,62 @@
+"""Fixtures that the tests of a session share."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from holdfast.data.growing import GrowingData
+from holdfast.ledger.store import Store
+from runtime import made
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    """With 1,000 records, where a query costs four times what it costs at the end."""
+    with made(tmp_path / "clinic", count=1000) as dataset:
+        yield dataset
+
+
+@pytest.fixture
+def session(clinic):
+    return clinic.session("ann")
+
+
+class Commits:
+    """Counts commits; may fail before or after the next one."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self.fail: str | None = None
+        real = Store._commit
+
+        def commit(store: Store) -> None:
+            fail, self.fail = self.fail, None
+            if fail == "before":
+                raise sqlite3.OperationalError("disk I/O error")
+            real(store)
+            self.count += 1
+            if fail == "after":
+                raise sqlite3.OperationalError("disk I/O error")
+
+        patch.setattr(Store, "_commit", commit)
+
+
+@pytest.fixture
+def commits(monkeypatch):
+    return Commits(monkeypatch)
+
+
+@pytest.fixture
+def no_data(monkeypatch):
+    """From now on whoever looks at a record fails."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a record was touched")
+
+    def forbid() -> None:
+        for name in ("sums", "text", "_catch_up"):
+            monkeypatch.setattr(GrowingData, name, refuse)
+
+    return forbid

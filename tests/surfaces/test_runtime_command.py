@@ -1,0 +1,204 @@
+"""The commands of the runtime: the same words, numbers and refusals as in Python."""
+
+import io
+import json
+import re
+from functools import cache
+
+import polars as pl
+import pytest
+
+import holdfast as hf
+from holdfast.cli import main
+
+QUERY = "age > 65 and city = 'Oslo'"
+COMMANDS = ("create", "append", "quote", "ask", "status", "transcript", "verify", "plot")
+
+
+@cache
+def plan_text() -> str:
+    return hf.plan(n0=1_000, n=5_000, alpha=0.3, beta=0.05).to_json()
+
+
+def people(count):
+    return pl.DataFrame(
+        {
+            "age": [i % 97 for i in range(count)],
+            "bmi": [20 + i % 17 / 2 for i in range(count)],
+            "smoker": [i % 5 == 0 for i in range(count)],
+            "city": [("Oslo", "Bergen")[i % 2] for i in range(count)],
+        }
+    )
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run the command in an empty folder; gives exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as caught:
+            main(list(arguments))
+        shown = capsys.readouterr()
+        return caught.value.code, shown.out, shown.err
+
+    return run
+
+
+@pytest.fixture
+def clinic(run, tmp_path):
+    """A dataset that is ready, made as a user would."""
+    (tmp_path / "plan.json").write_text(plan_text())
+    people(1_200).write_csv("jan.csv")
+    assert run("create", "clinic", "--plan", "plan.json", "--like", "jan.csv")[0] == 0
+    assert run("append", "clinic", "jan.csv")[0] == 0
+    return "clinic"
+
+
+def told(run, *arguments):
+    code, out, err = run(*arguments)
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_a_whole_analysis(run, clinic):
+    code, out, _ = run("ask", clinic, QUERY)
+    assert code == 0
+    first, left = out.splitlines()
+    assert re.fullmatch(r"0\.\d\d ± 0\.\d\d  \[0\.\d\d, 0\.\d\d\]  n = 1,200", first)
+    assert "room for" in left
+    code, out, _ = run("ask", clinic, QUERY, "mean(bmi, 10, 60)")
+    assert (code, out.count("\n")) == (0, 3)
+    assert "(recorded: free)" in out.splitlines()[0]
+    assert run("status", clinic)[1].count("2 given") == 1
+    assert run("transcript", clinic)[1].count("\n") == 2
+    assert run("transcript", clinic, "--last", "1")[1].count("mean(bmi, 10, 60)") == 1
+    assert run("transcript", clinic, "--analyst", "nobody")[1] == ""
+    code, out, _ = run("verify", clinic)
+    assert (code, "4 entries" in out, "2 answers" in out) == (0, True, True)
+    assert run("plot", clinic, "--out", "picture.png") == (0, "wrote picture.png\n", "")
+
+
+def test_every_surface_gives_the_same_dictionary(run, clinic):
+    answer = told(run, "ask", clinic, QUERY, "--json", "--analyst", "ann", "--key", "k1")
+    with hf.open(clinic) as dataset:
+        session = dataset.session("ann")
+        again = session.ask(hf.fraction(QUERY), key="k1")
+        assert {**again.to_dict(), "recorded": False} == answer
+        assert dataset.transcript[0].to_dict() == again.to_dict()
+        assert session.quote(QUERY).to_dict() == told(run, "quote", clinic, QUERY, "--json")
+        assert dataset.status().to_dict() == told(run, "status", clinic, "--json")
+        assert dataset.verify().to_dict() == told(run, "verify", clinic, "--json")
+    assert told(run, "transcript", clinic, "--json")["answers"] == [again.to_dict()]
+    assert told(run, "ask", clinic, QUERY, "--json", "--key", "k1") == again.to_dict()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_json(run, clinic, command):
+    arguments = {
+        "create": ["other", "--plan", "plan.json", "--column", "age:int"],
+        "append": [clinic, "jan.csv"],
+        "quote": [clinic, "smoker"],
+        "ask": [clinic, "smoker", "age > 3"],
+        "plot": [clinic, "--out", "a.svg"],
+    }.get(command, [clinic])
+    assert isinstance(told(run, command, *arguments, "--json"), dict)
+
+
+def test_standard_input(run, clinic, monkeypatch):
+    lines = b'{"age": 71, "smoker": false}\n\n{"age": 5, "city": "Oslo"}\n'
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines)))
+    assert run("append", clinic)[1] == "appended 2 records; there are 1,202\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"age": "old"}\n')))
+    code, out, err = run("append", clinic, "-")
+    assert (code, out) == (2, "")
+    assert "record 1, column 'age'" in err
+    assert "old" not in err.replace("holdfast", "")
+    assert run("append", clinic, "--format", "csv")[0] == 2
+
+
+def test_rounds(run, clinic):
+    assert told(run, "quote", clinic, "smoker", "--round", "1000", "--json")["round"] == 1_000
+    early = told(run, "ask", clinic, "smoker", "--round", "1000", "--json")
+    late = told(run, "ask", clinic, "smoker", "--json")
+    assert (early["round"], late["round"]) == (1_000, 1_200)
+    assert early["charge"] > late["charge"]
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        (2, ["ask", "clinic", "age >"]),
+        (2, ["ask", "clinic", "weight > 3"]),
+        (2, ["ask", "clinic", "smoker", "--key", ""]),
+        (2, ["ask", "nowhere", "smoker"]),
+        (2, ["ask", "clinic"]),
+        (2, ["append", "clinic", "nothing.csv"]),
+        (2, ["append", "clinic", "plan.json"]),
+        (2, ["create", "clinic", "--plan", "plan.json", "--like", "jan.csv"]),
+        (2, ["create", "other", "--plan", "plan.json"]),
+        (2, ["create", "other", "--plan", "jan.csv", "--like", "jan.csv"]),
+        (2, ["create", "other", "--plan", "plan.json", "--column", "age"]),
+        (2, ["create", "other", "--plan", "plan.json", "--column", "age:number"]),
+        (2, ["plot", "clinic", "--out", "picture.gif"]),
+        (5, ["ask", "clinic", "smoker", "--round", "1201"]),
+        (5, ["ask", "clinic", "smoker", "--round", "10"]),
+        (5, ["quote", "clinic", "smoker", "--round", "10"]),
+    ],
+)
+def test_refusals_are_one_line_with_a_code_and_change_nothing(run, clinic, code, arguments):
+    before = told(run, "status", clinic, "--json")
+    got, out, err = run(*arguments)
+    assert (got, out) == (code, "")
+    assert err.startswith("holdfast: ")
+    assert err.count("\n") == 1
+    assert told(run, "status", clinic, "--json") == before
+
+
+def test_exhaustion(run, clinic):
+    left = told(run, "status", clinic, "--json")["answers_left"]
+    queries = [f"age > {i}" for i in range(left)]
+    code, _, err = run("ask", clinic, *queries, "age > 1000")
+    assert code == 3
+    assert f"{left} of the {left + 1} queries would fit" in err or "it would fit after" in err
+    assert run("ask", clinic, *queries)[0] == 0
+    code, out, err = run("ask", clinic, "age > 1000")
+    assert (code, out) == (3, "")
+    more = int(re.search(r"after ([\d,]+) more records", err)[1].replace(",", ""))
+    quote = told(run, "quote", clinic, "age > 1000", "--json")
+    assert (quote["allowed"], quote["more_records"]) == (False, more)
+    people(more).write_parquet("more.parquet")
+    assert run("append", clinic, "more.parquet")[0] == 0
+    assert run("ask", clinic, "age > 1000")[0] == 0
+
+
+def test_before_and_after_the_plan(run, clinic):
+    people(10).write_ipc("few.arrow")
+    assert run("create", "new", "--plan", "plan.json", "--like", "few.arrow")[0] == 0
+    assert run("append", "new", "few.arrow")[0] == 0
+    code, _, err = run("ask", "new", "smoker")
+    assert code == 5
+    assert "append 990 more" in err
+    assert "append 990 more" in " ".join(run("status", "new")[1].split())
+    people(5_000).write_ipc("many.arrow")
+    assert run("append", "new", "many.arrow")[0] == 0
+    code, _, err = run("ask", "new", "smoker")
+    assert code == 5
+    assert "--round 5000" in err
+    assert run("ask", "new", "smoker", "--round", "5000")[0] == 0
+
+
+def test_a_corrupt_ledger(run, clinic, tmp_path):
+    (tmp_path / clinic / "witness").unlink()
+    for command in (["status"], ["verify"], ["ask", "smoker"], ["append", "jan.csv"]):
+        code, out, err = run(command[0], clinic, *command[1:])
+        assert (code, out) == (4, "")
+        assert "witness" in err
+
+
+def test_explain(run, clinic):
+    code, out, _ = run("ask", clinic, "smoker", "--explain")
+    assert code == 0
+    for word in ("sharp", "stability", "95%", "records are independent draws", "budget"):
+        assert word in out
