@@ -25,6 +25,7 @@ FOLDER = "segments"
 RECORDS = 1 << 20
 """Records in a full segment."""
 _BATCH = 1 << 17
+_FINISHERS = 4
 _PASSING = ".writing-"
 _DATASET = b"holdfast.dataset"
 
@@ -47,8 +48,8 @@ class SegmentWriter:
         self._fingerprint = fingerprint
         self._written: list[Future[Written]] = []
         self._paths: list[Path] = []
-        # Hashing and syncing one file while the next is written: both leave Python's lock.
-        self._finisher = ThreadPoolExecutor(1, thread_name_prefix="holdfast-segment")
+        # Hashing and syncing files while the next is written: both leave Python's lock.
+        self._finisher = ThreadPoolExecutor(_FINISHERS, thread_name_prefix="holdfast-segment")
 
     def write(self, frame: pl.DataFrame) -> None:
         """One more segment."""

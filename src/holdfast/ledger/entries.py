@@ -61,7 +61,9 @@ class State:
 
     def charged(self, units: int, time: float) -> State:
         """After an answer."""
-        return replace(self, answers=self.answers + 1, spent=self.spent + units, time=time)
+        return State(
+            self.dataset, self.records, self.answers + 1, self.spent + units, self.manifest, time
+        )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from holdfast.errors import NotApplicable, NotReady
@@ -29,7 +30,6 @@ class Bounds:
     low: float
     high: float
     width: float
-    terms: Mapping[str, float]
 
 
 class Policy:
@@ -157,23 +157,30 @@ class Policy:
         With a grid of 2^bits steps per record the mean of what is asked, and that of its rounded
         values, differ by half a step; a whole step also covers the rounding of the arithmetic.
         """
-        grid = 2.0**-bits if bits else 0.0
+        grid, span = _grid(bits), high - low
         below, above = self._unit_interval(value)
-        span = high - low
-        terms, unit = dict(self.plan.terms), self.plan.width
-        if self._lopsided is not None:  # the plan's own terms are those of an answer near `rare`
-            unit = max(value - below, above - value)
-            terms["stability"] = max(unit - self._lopsided.offset, 0.0)
-        if grid:
-            terms["grid"] = grid
-        terms = {name: term * span for name, term in terms.items()}
-        width = (unit + grid) * span
         return Bounds(
             low=max(low, math.nextafter(low + (below - grid) * span, -math.inf)),
             high=min(high, math.nextafter(low + (above + grid) * span, math.inf)),
-            width=width,
-            terms=terms,
+            width=(self._unit_width(value) + grid) * span,
         )
+
+    def terms(self, value: float, low: float, high: float, bits: int) -> Mapping[str, float]:
+        """What the width of an answer ``value`` on [0, 1] adds up from."""
+        if self._lopsided is None and not bits:
+            return self.plan.terms
+        terms, span = dict(self.plan.terms), high - low
+        if self._lopsided is not None:  # the plan's own terms are those of an answer near `rare`
+            terms["stability"] = max(self._unit_width(value) - self._lopsided.offset, 0.0)
+        if bits:
+            terms["grid"] = _grid(bits)
+        return MappingProxyType({name: term * span for name, term in terms.items()})
+
+    def _unit_width(self, value: float) -> float:
+        if self._lopsided is None:
+            return self.plan.width
+        below, above = self._unit_interval(value)
+        return max(value - below, above - value)
 
     def _unit_interval(self, value: float) -> tuple[float, float]:
         if self._lopsided is None:
@@ -199,4 +206,8 @@ class Policy:
         unit = (
             plan.width if plan.rare is None else plan.constants["offset"] + plan.constants["kappa"]
         )
-        return (unit + (2.0**-bits if bits else 0.0)) * (high - low)
+        return (unit + _grid(bits)) * (high - low)
+
+
+def _grid(bits: int) -> float:
+    return 2.0**-bits if bits else 0.0

@@ -296,12 +296,18 @@ class Store:
     # ---------------------------------------------------------------------------- sqlite3
 
     def _do(self, statement: str, values: Sequence[Any] = ()) -> None:
-        with self.lock, _told_plainly("writing the ledger"):
-            self._connection.execute(statement, values)
+        with self.lock:
+            try:
+                self._connection.execute(statement, values)
+            except sqlite3.Error as error:
+                raise _plain_error("writing the ledger", error) from error
 
     def _all(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with self.lock, _told_plainly("reading the ledger"):
-            return self._connection.execute(statement, values).fetchall()
+        with self.lock:
+            try:
+                return self._connection.execute(statement, values).fetchall()
+            except sqlite3.Error as error:
+                raise _plain_error("reading the ledger", error) from error
 
     def _one(self, statement: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         rows = self._all(statement, values)
@@ -348,20 +354,13 @@ def _check_types(rows: Sequence[tuple[Any, ...]], kinds: tuple[type, ...]) -> No
         raise LedgerCorrupt("the manifest", "it is not kept as it was written")
 
 
-class _told_plainly:  # noqa: N801 (reads as a verb where it is used)
-    """Errors of the database as errors of ours. A class, as it is entered many times an ask."""
-
-    __slots__ = ("_what",)
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, sqlite3.Error):
-            raise _plain_error(self._what, error) from error
+@contextmanager
+def _told_plainly(what: str) -> Iterator[None]:
+    """Errors of the database as errors of ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _plain_error(what, error) from error
 
 
 def _plain_error(what: str, error: sqlite3.Error) -> HoldfastError:

@@ -9,10 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.queries.schema import ColumnType
+
+if TYPE_CHECKING:
+    from functools import cached_property as once
+else:
+
+    class once:  # noqa: N801 (a decorator)
+        """`cached_property` without the lock, which takes longer than parsing most queries."""
+
+        def __init__(self, function):
+            self._function = function
+            self.__doc__ = function.__doc__
+
+        def __set_name__(self, owner, name):
+            self._name = name
+
+        def __get__(self, node, owner=None):
+            if node is None:
+                return self
+            value = node.__dict__[self._name] = self._function(node)
+            return value
+
 
 LARGEST = 1e150
 """Numbers saturate here, so that the product of any two is still a finite double."""
@@ -46,17 +66,17 @@ class Expression:
         """The nodes right below, in the order of the text."""
         return self._children()
 
-    @cached_property
+    @once
     def type(self) -> Type:
         """What it gives; asked of checked trees only."""
         return self.gives or self._type()
 
-    @cached_property
+    @once
     def size(self) -> int:
         """How many nodes a printer writes at most, which is the work per record."""
         return 1 + self._size()
 
-    @cached_property
+    @once
     def depth(self) -> int:
         """The longest way down, as a reader counts it: a chain such as a + b - c is one level.
 
@@ -68,7 +88,7 @@ class Expression:
         """Whether a child is the earlier part of the same chain, written without brackets."""
         return False
 
-    @cached_property
+    @once
     def columns(self) -> frozenset[str]:
         """The columns it reads."""
         own = (self.name,) if isinstance(self, Column) else ()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from enum import Enum, auto
+from typing import NamedTuple
 
 from holdfast.errors import InvalidInput, InvalidQuery
 from holdfast.queries.expressions import LARGEST
@@ -30,8 +30,7 @@ class Kind(Enum):
     END = auto()
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """A piece of the text; ``value`` is the word in lower case, the symbol, or what is quoted."""
 
     kind: Kind
@@ -107,13 +106,11 @@ def tokens_of(text: str) -> list[Token]:
         reason = f"it is longer than {LONGEST_QUERY:,} characters ({len(text):,})"
         raise InvalidQuery(reason, text, hint="split it into several queries")
     _refuse_invisible(text)
-    tokens, position = [], 0
+    tokens, position = [], _past_blanks(text, 0)
     while position < len(text):
-        if text[position] in _BLANKS:
-            position += 1
-            continue
         token, position = _token_at(text, position)
         tokens.append(token)
+        position = _past_blanks(text, position)
     if not tokens:
         raise InvalidQuery("it is empty", text, hint="write an expression, such as age > 65")
     return [*tokens, Token(Kind.END, "", len(text))]
@@ -129,6 +126,12 @@ def _refuse_invisible(text: str) -> None:
         if hidden and character not in _BLANKS:
             reason = f"the invisible character U+{ord(character):04X} is not allowed"
             raise InvalidQuery(reason, text, position, "remove it")
+
+
+def _past_blanks(text: str, position: int) -> int:
+    while text[position : position + 1] and text[position] in _BLANKS:
+        position += 1
+    return position
 
 
 def _token_at(text: str, position: int) -> tuple[Token, int]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from holdfast.errors import InvalidInput
 
@@ -51,10 +52,14 @@ class Schema:
         return tuple(name for name, _ in self.columns)
 
     def __getitem__(self, name: str) -> ColumnType:
-        return dict(self.columns)[name]
+        return self._types[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names
+        return name in self._types
+
+    @cached_property
+    def _types(self) -> dict[str, ColumnType]:
+        return dict(self.columns)
 
     def __iter__(self) -> Iterator[tuple[str, ColumnType]]:
         return iter(self.columns)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from holdfast.errors import InvalidInput, InvalidQuery
@@ -41,7 +42,7 @@ class Query:
     high: float
     text: str = field(compare=False)
 
-    @property
+    @cached_property
     def canonical(self) -> str:
         """One text for all spellings; :func:`query_of` reads it back."""
         written = canonical(self.expression)
@@ -110,11 +111,21 @@ def query_of(text: str) -> Query:
     >>> query_of("age > 65"), query_of("mean(bmi, 10, 60)")
     (fraction('age > 65'), mean('bmi', low=10, high=60))
     """
+    if not isinstance(text, str):
+        raise InvalidInput("the query", "text", text)
+    return _query_of(text)
+
+
+@lru_cache(maxsize=1024)
+def _query_of(text: str) -> Query:
+    """Queries are inert, and analysts ask the same ones again as the data grows."""
     parser = Parser(text)
     called = parser.token.kind is Kind.NAME and parser.following.value == "("
     kind = parser.token.value.lower() if called else ""
     if kind not in ("fraction", "mean"):
-        return fraction(text)
+        expression = parser.expression()
+        parser.finish()
+        return _written(Query("fraction", expression, 0.0, 1.0, text))
     parser.advance()
     parser.expect("(")
     expression = parser.expression()

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from html import escape
-from types import MappingProxyType
 from typing import Any, cast, overload
 
 from holdfast import numerals
@@ -197,7 +196,6 @@ def answer_of(entry: Entry, ledger: Ledger, recorded: bool) -> Answer:
     try:
         low, high = body["interval"]
         units = int(body["charge"])
-        bounds = ledger.policy.bounds(body["unit"], body["low"], body["high"], body["bits"])
         return Answer(
             query=body["canonical"],
             text=body["query"],
@@ -209,7 +207,7 @@ def answer_of(entry: Entry, ledger: Ledger, recorded: bool) -> Answer:
             certificate=plan.certificate,
             theorem=plan.theorem,
             beta=plan.beta,
-            terms=MappingProxyType(dict(bounds.terms)),
+            terms=ledger.policy.terms(body["unit"], body["low"], body["high"], body["bits"]),
             assumptions=plan.assumptions,
             charge=to_float(units),
             remaining=to_float(ledger.policy.budget - int(body["after"]["spent"])),

@@ -15,6 +15,7 @@ from holdfast.queries import Measure, Query, query_of
 from holdfast.session.answers import Answer, Budget, Quote, Transcript, answer_of
 
 _LONGEST = 200
+_MOST_MEASURES = 4096
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Session:
         self._noise = noise
         self.analyst = _checked_text("analyst", analyst)
         self._held: int | None = None
+        self._measures: dict[str, Measure] = {}  # of queries that were checked before
 
     def __repr__(self) -> str:
         held = "" if self._held is None else f", held at {self._held:,}"
@@ -225,7 +227,12 @@ class Session:
             raise InvalidInput("the query", required, type(query).__name__)
         if key is not None:
             key = _checked_text("key", key)
-        return _Question(query, query.measure(self._ledger.schema), key)
+        measure = self._measures.get(query.canonical)
+        if measure is None:
+            if len(self._measures) >= _MOST_MEASURES:
+                self._measures.clear()
+            measure = self._measures[query.canonical] = query.measure(self._ledger.schema)
+        return _Question(query, measure, key)
 
     def _keyed(self, questions: Sequence[_Question]) -> dict[int, Entry]:
         """The answers that callers' keys stand for already."""
