@@ -173,8 +173,9 @@ class PolarsPrinter:
         if column.holds is ColumnType.INT and abs(value) < _EXACT_INTEGERS:
             whole = math.floor(value) if operator in (">", "<=") else math.ceil(value)
             if whole == value or operator not in ("=", "<>"):
-                return compare(pl.col(column.name), pl.lit(whole, dtype=pl.Int64()))
-        literal = pl.lit(value, dtype=pl.Float64())
+                return compare(pl.col(column.name), pl.lit(whole))
+        # Without its type, which the column's decides: naming it takes longer than all the rest.
+        literal = pl.lit(value)
         if abs(value) < LARGEST:
             return compare(self._unsaturated(column), literal)
         return compare(self.printed(column), literal)
