@@ -70,7 +70,7 @@ def test_all_or_nothing(store) -> None:
     def cut_off() -> None:
         with store.writing():
             store.add(next_entry(entries[-1], "answer", {}, State()))
-            store.note_answer(b"q", 200, 3)
+            store.note_answers(200, {b"q": store.head()})
             store.note_key("k", 3)
             store.add_pending(Pending(0, 1, "[]"))
             store.add_segment(Segment(0, 1, "d", 1))

@@ -41,6 +41,7 @@ class Ledger:
     def __init__(self, folder: Path, clock: Clock = time.time) -> None:
         self.folder = folder
         self._clock = clock
+        self._new_answers: dict[tuple[int, bytes], Entry] = {}  # of the transaction under way
         self.store = Store(folder / FILE)
         try:
             self._witness = Witness(folder / WITNESS)
@@ -98,7 +99,8 @@ class Ledger:
 
     def answered(self, canonical: str, round: int) -> Entry | None:
         """The answer that was given to this query at this round."""
-        entry = self.store.asked(question(canonical, round))
+        asked = question(canonical, round)
+        entry = self._new_answers.get((round, asked)) or self.store.asked(asked)
         if entry is not None:
             _check_question(entry, canonical, round)
         return entry
@@ -114,7 +116,9 @@ class Ledger:
                     self.refresh()
                     before = self._head.seq
                     yield
+                    self._note_answers()
             except BaseException:
+                self._new_answers.clear()
                 # What was added in memory is not there; if even reading fails, the next use tells.
                 try:
                     with self.store.reading():
@@ -169,11 +173,23 @@ class Ledger:
             "left": self.policy.answers_left(self.filter, round, after.answers),
             "time": after.time,
         }
-        entry = self._add("answer", body if key is None else {**body, "key": key}, after)
-        self.store.note_answer(question(canonical, round), round, entry.seq)
+        body = body if key is None else {**body, "key": key}
+        entry = next_entry(self._head, "answer", body, after)
+        self._head, self.state = entry, after
+        self._new_answers[round, question(canonical, round)] = entry
         if key is not None:
             self.store.note_key(key, entry.seq)
         return entry
+
+    def _note_answers(self) -> None:
+        """All answers of a transaction at once, which is quicker than one by one."""
+        by_round: dict[int, dict[bytes, Entry]] = {}
+        for (round, asked), entry in self._new_answers.items():
+            by_round.setdefault(round, {})[asked] = entry
+        for round, answers in by_round.items():
+            self.store.add(*answers.values())
+            self.store.note_answers(round, answers)
+        self._new_answers.clear()
 
     def add_key(self, key: str, answer: Entry) -> None:
         """Within :meth:`writing`: one more key stands for an answer that was given before."""

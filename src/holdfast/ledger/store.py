@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,11 +164,11 @@ class Store:
 
     # ------------------------------------------------------------------------------ entries
 
-    def add(self, entry: Entry) -> None:
-        """Within :meth:`writing`: one more entry."""
-        self._do(
+    def add(self, *entries: Entry) -> None:
+        """Within :meth:`writing`: more entries."""
+        self._do_many(
             "INSERT INTO entries VALUES (?, ?, ?, ?)",
-            (entry.seq, entry.kind, entry.body, entry.hash),
+            ((entry.seq, entry.kind, entry.body, entry.hash) for entry in entries),
         )
 
     def head(self) -> Entry:
@@ -208,13 +208,16 @@ class Store:
 
     # ------------------------------------------------------------------------------ answers
 
-    def note_answer(self, question: bytes, round: int, seq: int) -> None:
-        """Within :meth:`writing`: where to find an answer again."""
-        self._do("INSERT INTO asked VALUES (?, ?)", (question, seq))
+    def note_answers(self, round: int, asked: Mapping[bytes, Entry]) -> None:
+        """Within :meth:`writing`: where to find the answers at a round again, by question."""
+        self._do_many(
+            "INSERT INTO asked VALUES (?, ?)",
+            ((question, entry.seq) for question, entry in asked.items()),
+        )
         self._do(
-            "INSERT INTO rounds VALUES (?, 1) "
-            "ON CONFLICT (round) DO UPDATE SET answers = answers + 1",
-            (round,),
+            "INSERT INTO rounds VALUES (?1, ?2) "
+            "ON CONFLICT (round) DO UPDATE SET answers = answers + ?2",
+            (round, len(asked)),
         )
 
     def note_key(self, key: str, seq: int) -> None:
@@ -299,6 +302,13 @@ class Store:
         with self.lock:
             try:
                 self._connection.execute(statement, values)
+            except sqlite3.Error as error:
+                raise _plain_error("writing the ledger", error) from error
+
+    def _do_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        with self.lock:
+            try:
+                self._connection.executemany(statement, rows)
             except sqlite3.Error as error:
                 raise _plain_error("writing the ledger", error) from error
 
