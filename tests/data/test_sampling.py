@@ -13,7 +13,6 @@ import pytest
 
 import holdfast as hf
 from data.forms import FORMS
-from holdfast.data import sources
 from holdfast.data.sources import sampled_schema
 from holdfast.queries import Schema
 from runtime import adaptive_plan
@@ -52,7 +51,8 @@ def test_whole_numbers_and_fractions_in_lines(tmp_path: Path) -> None:
 def test_only_the_beginning_of_a_long_file_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "_SAMPLE", 100)
+    for module in ("csv_files", "sources"):
+        monkeypatch.setattr(f"holdfast.data.{module}.SAMPLE", 100)
     (tmp_path / "a.csv").write_text("x,y\n" + "1,a\n" * 200 + "later,b\n")
     (tmp_path / "a.ndjson").write_text('{"x": 1}\n' * 200 + "later\n")
     assert sampled_schema(tmp_path / "a.csv").to_dict() == {"x": "int", "y": "str"}

@@ -21,7 +21,6 @@ import pytest
 
 import holdfast as hf
 from data.forms import FORMS, arrow, csv, polars
-from holdfast.data import sources
 from holdfast.queries import Schema
 from runtime import adaptive_plan
 
@@ -170,7 +169,7 @@ def test_truth_values_in_csv(tmp_path: Path) -> None:
 
 
 def test_a_csv_file_in_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_BLOCK", 2000)
+    monkeypatch.setattr("holdfast.data.csv_files._BLOCK", 2000)
     records = [{**RECORDS[i % len(RECORDS)], "age": i} for i in range(1000)]
     counts: list[int] = []
     columns = SCHEMA.to_dict()

@@ -16,6 +16,9 @@ STORED = {
 }
 """How each type is kept in a segment."""
 
+SAMPLE = 10_000
+"""Records of a text file that are looked at to tell its types."""
+
 _TRUE, _FALSE = ("true", "1"), ("false", "0")
 # What JavaScript and most database tools read and write as a number; no nan, inf or 0x.
 _WHOLE = r"^[+-]?[0-9]+$"

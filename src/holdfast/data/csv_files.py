@@ -1,0 +1,99 @@
+"""CSV files, as text: what a field means is for the columns to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+from pyarrow import csv
+
+from holdfast.data.frames import SAMPLE, schema_of
+from holdfast.data.tables import check_names
+from holdfast.errors import BadRecord
+from holdfast.queries import Schema
+
+_BLOCK = 1 << 24  # bytes read at a time
+
+
+def told_by_csv(path: Path, separator: str) -> Schema:
+    """The columns and types that the first records of a CSV file show."""
+    with path.open("rb") as file:
+        file.readline().decode()  # Polars would make up other names
+    scan = partial(pl.scan_csv, path, separator=separator, glob=False)
+    types = scan(infer_schema_length=SAMPLE).collect_schema()
+    texts = scan(infer_schema=False, n_rows=SAMPLE).collect()
+    missing = [name for name in texts.columns if texts[name].null_count() == texts.height]
+    return schema_of(pl.DataFrame(schema={**types, **dict.fromkeys(missing, pl.Null())}))
+
+
+def csv_texts(path: Path, separator: str, schema: Schema) -> Iterator[pl.DataFrame]:
+    """The fields of a CSV file as text; nothing between two separators is a missing value.
+
+    Arrow reads it, as it finds lines with too few fields, which Polars fills up, and numbers them
+    (without threads only, and it is not slower so). An empty line is no record, but in a file of
+    one column it is a missing value.
+    """
+    ragged: list[csv.InvalidRow] = []
+
+    def note(row: csv.InvalidRow) -> str:
+        ragged.append(row)
+        return "error"
+
+    try:
+        reader = csv.open_csv(
+            path,
+            csv.ReadOptions(block_size=_BLOCK, use_threads=False),
+            csv.ParseOptions(
+                delimiter=separator,
+                newlines_in_values=True,
+                ignore_empty_lines=len(schema) > 1,
+                invalid_row_handler=note,
+            ),
+            csv.ConvertOptions(
+                column_types={name: pa.binary() for name in schema.names},
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+        check_names(reader.schema)
+        done = 0
+        for batch in chain(reader, [pa.RecordBatch.from_pylist([], reader.schema)]):
+            yield _decoded(batch, done)
+            done += batch.num_rows
+    except pa.ArrowInvalid:
+        if not ragged:
+            raise
+        row = ragged[0]
+        required = f"{row.expected_columns:,} fields, as the first line has"
+        raise BadRecord(row.number - 1, None, required, f"{row.actual_columns:,}") from None
+
+
+def _decoded(batch: pa.RecordBatch, done: int) -> pl.DataFrame:
+    """Bytes as text; others are columns that the dataset doesn't have."""
+    for i, field in enumerate(batch.schema):
+        if field.type != pa.binary():
+            continue
+        try:
+            text = batch.column(i).cast(pa.string())
+        except pa.ArrowInvalid:
+            values = batch.column(i).to_pylist()
+            first = next(at for at, value in enumerate(values) if not _is_utf8(value))
+            got = "bytes that are no UTF-8"
+            raise BadRecord(done + first + 1, field.name, "text", got) from None
+        batch = batch.set_column(i, field.name, text)
+    frame = pl.from_arrow(batch)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _is_utf8(value: bytes | None) -> bool:
+    try:
+        (value or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
