@@ -73,7 +73,7 @@ class PolarsPrinter:
         if measure.bits == 0:
             # Unknown is null, which a sum passes over.
             return self.printed(measure.expression).sum()
-        value = self._unsaturated(measure.expression).clip(measure.low, measure.high)
+        value = _cut(self._unsaturated(measure.expression), measure.low, measure.high)
         steps = ((value - measure.low) * measure.scale + 0.5).floor()
         return steps.cast(pl.Int64, strict=False).sum()
 
@@ -107,7 +107,7 @@ class PolarsPrinter:
             case In():
                 return self._in(node)
             case IsNull(operand):
-                return self.printed(operand).is_null()
+                return self._unsaturated(operand).is_null()
             case Not(operand):
                 return ~self.printed(operand)
             case Connective(operator, parts):
@@ -222,7 +222,19 @@ def _pick(operands: Sequence[pl.Series]) -> pl.Series:
 
 
 def _saturated(number: pl.Expr) -> pl.Expr:
-    return number.clip(-LARGEST, LARGEST)
+    return _cut(number, -LARGEST, LARGEST)
+
+
+def _cut(number: pl.Expr, low: float, high: float) -> pl.Expr:
+    """As ``clip``, whose time depends on which values are null (measured: 15 to 35 ms)."""
+
+    def cut(operands: Sequence[pl.Series]) -> pl.Series:
+        [value] = operands
+        return pl.select(
+            pl.when(value > high).then(high).when(value < low).then(low).otherwise(value)
+        ).to_series()
+
+    return _applied(cut, [number], Type.NUMBER)
 
 
 def _arithmetic(operator: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
