@@ -117,6 +117,7 @@ _FROM_ELSEWHERE = {
     _NOT_EXACT: "exp ln log log2 log10 pow power sin cos tan atan2",
 }
 _HINTS = {word: hint for hint, words in _FROM_ELSEWHERE.items() for word in words.split()} | {
+    **dict.fromkeys(("avg", "average"), "a mean is written mean(x, low, high)"),
     "if": "write case when ... then ... else ... end",
     "iff": "write case when ... then ... else ... end",
     "ifnull": "write coalesce(x, y)",

@@ -12,6 +12,7 @@ from holdfast.queries.calls import hint_for_word
 from holdfast.queries.canonical import canonical
 from holdfast.queries.expressions import (
     SIGNATURES,
+    TYPE_OF_COLUMN,
     Arithmetic,
     Case,
     Choice,
@@ -25,12 +26,14 @@ from holdfast.queries.expressions import (
     Negate,
     Not,
     Null,
+    Number,
     Text,
     TextTest,
     ToNumber,
+    Truth,
     Type,
 )
-from holdfast.queries.schema import Schema
+from holdfast.queries.schema import ColumnType, Schema
 
 
 def checked(expression: Expression, schema: Schema, text: str, wanted: Type) -> Expression:
@@ -128,13 +131,35 @@ class _Checker:
         if self.text.startswith('"', node.position):
             return f"text is written in single quotes: '{node.name}'"
         first = ", ".join(list(self.columns)[:10])
-        return f"the columns are {first}{', ...' if len(self.columns) > 10 else ''}"
+        more = ", ..." if len(self.columns) > 10 else ""
+        return f"the columns are {first}{more}; text is written in single quotes: '{node.name}'"
 
     def _compare(self, node: Compare) -> Expression:
+        self._refuse_mixed(node.operator, node.left, node.right)
+        self._refuse_mixed(node.operator, node.right, node.left)
         left, right = self.alike((node.left, node.right), None)
         if left.type is Type.BOOLEAN and node.operator not in ("=", "<>"):
             self.refuse("booleans have no order", node, "compare them with = or <>")
         return replace(node, left=left, right=right)
+
+    def _refuse_mixed(self, operator: str, column: Expression, literal: Expression) -> None:
+        """A column beside a literal of another type: the commonest slip, so with its own hint."""
+        if not isinstance(column, Column) or not isinstance(literal, Number | Text | Truth):
+            return
+        kind = self.columns.get(column.name)
+        if kind is None or TYPE_OF_COLUMN[kind] is literal.type:
+            return
+        name, written = canonical(column), canonical(literal)
+        if kind is ColumnType.BOOL:
+            hint = f"write {name}, or not {name}"
+        elif kind is ColumnType.STR:
+            hint = f"to compare it as a number write cast({name} as number) {operator} {written}"
+            if not isinstance(literal, Number):
+                hint = f"text is written in single quotes: '{written}'"
+        else:
+            hint = "numbers are written without quotes"
+        reason = f"{name} is {_a(TYPE_OF_COLUMN[kind])}, but {written} is {_a(literal.type)}"
+        self.refuse(reason, literal, hint)
 
     def _case(self, node: Case, wanted: Type | None) -> Expression:
         conditions = [self.typed(condition, Type.BOOLEAN) for condition, _ in node.branches]

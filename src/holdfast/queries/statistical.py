@@ -95,7 +95,7 @@ def fraction(text: str) -> Query:
     return _written(Query("fraction", parse(text), 0.0, 1.0, text))
 
 
-def mean(text: str, *, low: float, high: float) -> Query:
+def mean(text: str, low: float, high: float) -> Query:
     """The mean of a number, cut off below ``low`` and above ``high``; a null counts as ``low``.
 
     >>> mean("weight / (height * height)", low=10, high=60)
