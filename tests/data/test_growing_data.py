@@ -255,9 +255,9 @@ def test_exactly_full_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         dataset.verify()
 
 
-def test_leftovers_are_swept_after_an_hour(tmp_path: Path) -> None:
+def test_leftovers_are_swept_after_a_day(tmp_path: Path) -> None:
     folder = tmp_path
-    for name, age in ((".writing-old", 4000), (".writing-new", 10), ("kept.arrow", 0)):
+    for name, age in ((".writing-old", 90_000), (".writing-new", 10), ("kept.arrow", 0)):
         (folder / name).write_bytes(b"")
         os.utime(folder / name, (1e9 - age, 1e9 - age))
     sweep(folder)

@@ -168,9 +168,9 @@ def test_a_closed_store_says_so(path) -> None:
     store = Store.create(path)
     store.close()
     store.close()
-    with pytest.raises(hf.StorageFailed, match="open the dataset again"):
+    with pytest.raises(hf.StorageFailed, match="the dataset is closed"):
         store.last()
-    with pytest.raises(hf.StorageFailed, match="open the dataset again"), store.writing():
+    with pytest.raises(hf.StorageFailed, match="the dataset is closed"), store.writing():
         pass
 
 

@@ -4,6 +4,7 @@ import io
 import json
 import re
 from functools import cache
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -66,7 +67,7 @@ def test_a_whole_analysis(run, clinic):
     code, out, _ = run("ask", clinic, QUERY)
     assert code == 0
     first, left = out.splitlines()
-    assert re.fullmatch(r"0\.\d\d ± 0\.\d\d  \[0\.\d\d, 0\.\d\d\]  n = 1,200", first)
+    assert re.fullmatch(r"0\.\d{3} ± 0\.\d{3}  \[0\.\d{3}, 0\.\d{3}\]  n = 1,200", first)
     assert "room for" in left
     code, out, _ = run("ask", clinic, QUERY, "mean(bmi, 10, 60)")
     assert (code, out.count("\n")) == (0, 3)
@@ -98,7 +99,7 @@ def test_every_surface_gives_the_same_dictionary(run, clinic):
 def test_every_command_has_json(run, clinic, command):
     arguments = {
         "create": ["other", "--plan", "plan.json", "--column", "age:int"],
-        "append": [clinic, "jan.csv"],
+        "append": [clinic, "jan.csv", "--again"],
         "quote": [clinic, "smoker"],
         "ask": [clinic, "smoker", "age > 3"],
         "plot": [clinic, "--out", "a.svg"],
@@ -202,3 +203,41 @@ def test_explain(run, clinic):
     assert code == 0
     for word in ("sharp", "stability", "95%", "records are independent draws", "budget"):
         assert word in out
+
+
+def test_the_same_records_again(run, clinic):
+    people(1_200).write_parquet("same.parquet")
+    for source in ("jan.csv", "same.parquet"):
+        code, _, err = run("append", clinic, source)
+        assert code == 2
+        assert "the same 1,200 records as entry 2" in err
+        assert "--again" in err
+    assert run("append", clinic, "same.parquet", "--again")[1].endswith("there are 2,400\n")
+    people(50).write_csv("few.csv")
+    for n in (2_450, 2_500):  # a few may well be alike
+        assert run("append", clinic, "few.csv")[1].endswith(f"there are {n:,}\n")
+    people(20_000).write_csv("many.csv")
+    assert run("append", clinic, "many.csv")[0] == 0
+    code, _, err = run("append", clinic, "many.csv")
+    assert code == 2
+    assert "20,000 records" in err
+    assert told(run, "verify", clinic, "--json")["strays"] == []
+
+
+def test_a_plan_in_batches_and_one_for_rare_events_say_what_they_are(run):
+    code, out, _ = run("plan", "--n0", "2000", "--n", "8000", "--alpha", "0.2", "--beta", "0.05",
+                       "--batches", "4", "--json")  # fmt: skip
+    (Path() / "batches.json").write_text(out)
+    people(2_500).write_csv("a.csv")
+    assert run("create", "b", "--plan", "batches.json", "--like", "a.csv")[0] == 0
+    assert run("append", "b", "a.csv")[0] == 0
+    assert "next round at 4,000" in " ".join(run("status", "b")[1].split())
+    assert told(run, "ask", "b", "smoker", "--json")["round"] == 2_000
+    code, _, err = run("ask", "b", "smoker", "--round", "3000")
+    assert code == 5
+    assert "2,000, 4,000, 6,000, 8,000" in err
+    question = ["--n0", "2000", "--n", "8000", "--alpha", "0.2", "--beta", "0.05"]
+    assert "at 2,000" in run("plan", *question, "--batches", "4")[1]
+    rare = " ".join(run("plan", *question, "--rare", "0.02")[1].split())
+    assert re.search(r"near 0.02, up to ± 0.\d+ elsewhere", rare)
+    assert "for comparison" in " ".join(run("plan", *question, "--certificate", "split")[1].split())

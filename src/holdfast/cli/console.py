@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.session import Answer, Appended, Quote, Session, Status, Verification
 
 _BAR = 20
+_FEW = 8  # rounds and columns that are listed
 _HEADINGS = {
     "queries": "how many queries (more is better)",
     "width": "how wide (narrower is better)",
@@ -45,8 +47,10 @@ def show_plan(plan: Plan) -> None:
     grid = _grid()
     grid.add_row("Data", _data_line(plan))
     grid.add_row("Queries", _queries_line(plan))
+    if plan.batches is not None and plan.batches > 1:
+        grid.add_row("Rounds", _rounds_line(plan))
     grid.add_row(
-        "Every answer", f"± {width(plan.width)}, all together with probability {percent(plan.beta)}"
+        "Every answer", f"{_width_line(plan)}, all together with probability {percent(plan.beta)}"
     )
     grid.add_row("Made up of", " + ".join(f"{v:.4g} {name}" for name, v in plan.terms.items()))
     if plan.sigma is not None:
@@ -97,13 +101,14 @@ def show_status(status: Status, as_json: bool) -> None:
     if as_json:
         show_json(status.to_dict())
         return
-    _show(f"[bold]{_escaped(status.path)}[/bold] · dataset {status.dataset[:12]}")
+    _show(f"[bold]{_escaped(Path(status.path).name)}[/bold] · dataset {status.dataset[:12]}")
     grid = _grid()
     grid.add_row("Records", _records_line(status))
-    columns = ", ".join(f"{name} {kind}" for name, kind in status.columns.items())
-    grid.add_row("Columns", _escaped(columns))
-    promise = f"± {width(status.width)}, all together with probability {percent(status.beta)}"
-    grid.add_row("Every answer", f"at most {promise} ({status.certificate})")
+    columns = [f"{name} {kind}" for name, kind in status.columns.items()]
+    more = f", ... ({count(len(columns))} in all)" if len(columns) > 2 * _FEW else ""
+    grid.add_row("Columns", _escaped(", ".join(columns[: 2 * _FEW]) + more))
+    promise = f"± {width(status.width)} (a mean's times high - low), all together with probability "
+    grid.add_row("Every answer", f"at most {promise}{percent(status.beta)} ({status.certificate})")
     grid.add_row("Answers", _answers_line(status))
     grid.add_row("Budget", str(status.budget))
     grid.add_row("Ledger", f"{several(status.entries, 'entry')}, head {status.head[:12]}")
@@ -205,12 +210,16 @@ def _grid() -> Any:
 def _records_line(status: Status) -> str:
     planned = f"planned from {count(status.first_round)} to {count(status.last_round)}"
     waiting = "" if status.ready else f"; {status.advice}"
+    if status.ready and status.next_round is not None:
+        waiting = f"; next round at {count(status.next_round)}"
     return f"{count(status.n)}, {planned}{waiting}"
 
 
 def _answers_line(status: Status) -> str:
     given = f"{count(status.answers)} given"
-    at = status.round if status.round is not None else status.first_round
+    at = status.round or (
+        status.first_round if status.n < status.first_round else status.last_round
+    )
     return f"{given}, room for {count(status.answers_left)} more at n = {count(at)}"
 
 
@@ -232,6 +241,21 @@ def _data_line(plan: Plan) -> str:
     if plan.batches == 1:
         return f"{count(plan.n)} records; everything is asked once they are all there"
     return f"grows from {count(plan.n0)} to {count(plan.n)} records"
+
+
+def _width_line(plan: Plan) -> str:
+    if plan.rare is None:
+        return f"± {width(plan.width)}"
+    widest = plan.constants["offset"] + plan.constants["kappa"]
+    return f"± {width(plan.width)} near {plan.rare:g}, up to ± {width(widest)} elsewhere"
+
+
+def _rounds_line(plan: Plan) -> str:
+    schedule = plan.schedule()
+    assert schedule is not None
+    pairs = list(zip(schedule.rounds.tolist(), schedule.counts.tolist(), strict=True))
+    listed = "; ".join(f"{count(int(k))} at {count(round)}" for round, k in pairs[:_FEW])
+    return listed + (f"; ... to {count(pairs[-1][0])}" if len(pairs) > _FEW else "")
 
 
 def _queries_line(plan: Plan) -> str:

@@ -57,8 +57,9 @@ def create(
 @click.argument("dataset", type=DATASET)
 @click.argument("source", default="-")
 @click.option("--format", "kind", metavar="NAME", help="csv, tsv, parquet, arrow or ndjson.")
+@click.option("--again", is_flag=True, help="Keep records that were all appended before.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def append(dataset: Path, source: str, kind: str | None, as_json: bool) -> None:
+def append(dataset: Path, source: str, kind: str | None, again: bool, as_json: bool) -> None:
     """Add the records of a file, or of standard input as one JSON object a line.
 
     \b
@@ -75,7 +76,7 @@ def append(dataset: Path, source: str, kind: str | None, as_json: bool) -> None:
             raise InvalidInput("--format", "ndjson for standard input", kind)
         given = sys.stdin.buffer if source == "-" else Path(source)
         with console.counting("records") as progress:
-            appended = opened.append(given, format=kind, progress=progress)
+            appended = opened.append(given, format=kind, progress=progress, again=again)
         console.show_result(appended, as_json)
 
 

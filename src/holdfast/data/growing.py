@@ -16,9 +16,9 @@ from holdfast.data.frames import frame_of
 from holdfast.data.records import Row, dumped, loaded
 from holdfast.data.segments import FOLDER, RECORDS, SegmentWriter, read_segment, sweep
 from holdfast.data.sources import Batch, as_frame, batches
-from holdfast.errors import LedgerCorrupt, StorageFailed
+from holdfast.errors import LedgerCorrupt
 from holdfast.ledger.entries import Entry
-from holdfast.ledger.ledger import Ledger
+from holdfast.ledger.ledger import Ledger, content_of
 from holdfast.ledger.store import Segment
 from holdfast.queries import Measure
 
@@ -44,9 +44,16 @@ class GrowingData:
     # --------------------------------------------------------------------------- appending
 
     def append(
-        self, source: Any, format: str | None = None, progress: Progress | None = None
+        self,
+        source: Any,
+        format: str | None = None,
+        progress: Progress | None = None,
+        again: bool = False,
     ) -> int:
-        """Keep all records of the source, durably, or none; returns how many."""
+        """Keep all records of the source, durably, or none; returns how many.
+
+        Many records that were all appended before are refused, unless they are said to come again.
+        """
         schema = self._ledger.schema
         intake = _Intake(self._folder, self._ledger)
         try:
@@ -55,25 +62,29 @@ class GrowingData:
                 if progress is not None:
                     progress(intake.count)
             if intake.count:
-                self._commit(intake)
+                self._commit(intake, again)
         finally:
             intake.close()
         return intake.count
 
-    def _commit(self, intake: _Intake) -> None:
+    def _commit(self, intake: _Intake, again: bool) -> None:
         ledger = self._ledger
         rows = intake.small()
         if rows is not None:
             text = dumped(rows)
             with ledger.writing():
+                if not again:
+                    ledger.check_new(content_of(text), intake.count)
                 ledger.add_rows(text, intake.count)
             if ledger.state.records - ledger.store.first_pending() >= SEAL_AT:
                 # The append is durable; a seal that fails now is tried again after the next one.
-                with contextlib.suppress(StorageFailed):
+                with contextlib.suppress(Exception):
                     self.seal()
             return
         intake.finish()  # the long part, before anybody else has to wait
         with ledger.writing():
+            if not again:
+                ledger.check_new(content_of(intake.digests), intake.count)
             self._seal_pending()
             ledger.add_segments(intake.publish(ledger.state.records))
 
@@ -204,6 +215,12 @@ class _Intake:
         self._write(everything=True)
         assert self._writer is not None
         self._writer.finish()
+
+    @property
+    def digests(self) -> str:
+        """What stands for the content of the files, as in the ledger."""
+        assert self._writer is not None
+        return " ".join(written.digest for written in self._writer.finish())
 
     def publish(self, start: int) -> list[Segment]:
         assert self._writer is not None

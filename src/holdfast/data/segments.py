@@ -142,11 +142,11 @@ def dataset_of(schema: pa.Schema) -> str | None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove passing files of appends that were cut off, an hour ago or more."""
+    """Remove passing files of appends that were cut off, a day ago or more."""
     with contextlib.suppress(OSError):
         newest = max((path.stat().st_mtime for path in folder.iterdir()), default=0.0)
         for path in folder.glob(f"{_PASSING}*"):
-            if path.stat().st_mtime < newest - 3600:
+            if path.stat().st_mtime < newest - 86_400:
                 path.unlink()
 
 

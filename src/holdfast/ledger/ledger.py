@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from holdfast.errors import HoldfastError, LedgerCorrupt
+from holdfast.errors import HoldfastError, InvalidInput, LedgerCorrupt
 from holdfast.ledger.entries import GENESIS, Entry, Kind, State, next_entry
 from holdfast.ledger.filter import Filter
 from holdfast.ledger.policy import Policy
@@ -23,6 +24,9 @@ FILE = "ledger.sqlite"
 WITNESS = "witness"
 _WHAT = "the ledger"
 _OTHER_CHARGES = "its index says other charges than its entries"
+
+TELLING = 100
+"""Records that two appends can't have in common by chance; fewer may well be alike."""
 
 Clock = Callable[[], float]
 
@@ -119,22 +123,29 @@ class Ledger:
                     self._note_answers()
             except BaseException:
                 self._new_answers.clear()
-                # What was added in memory is not there; if even reading fails, the next use tells.
-                try:
-                    with self.store.reading():
-                        self._reload()
-                except HoldfastError:
-                    self._head = Entry(0, "create", "", GENESIS)
+                # What was added in memory is not there: forget it first of all, so that the next
+                # use reads anew even if reading fails now.
+                self._head = Entry(0, "create", "", GENESIS)
+                with suppress(HoldfastError), self.store.reading():
+                    self._reload()
                 raise
             if self._head.seq != before:
                 self._witness.write(self._head)
+
+    def check_new(self, content: str, count: int) -> None:
+        """Refuse records that were appended before: counted twice, they void every width."""
+        entry = self.store.brought(content) if count >= TELLING else None
+        if entry is not None:
+            required = "new: counted twice, records are not independent, and no width holds"
+            got = f"the same {count:,} records as entry {entry:,}"
+            raise InvalidInput("the records", required, got, "say again (--again) if they are")
 
     def add_rows(self, rows: str, count: int) -> Entry:
         """Within :meth:`writing`: a small append, which waits in the database."""
         start = self.state.records
         self.store.add_pending(Pending(start, count, rows))
         body = {"start": start, "count": count, "content": content_of(rows), "segments": []}
-        return self._add("append", body, self.state.grown(count, self._now()))
+        return self._add_append(body, self.state.grown(count, self._now()))
 
     def add_segments(self, segments: Sequence[Segment]) -> Entry:
         """Within :meth:`writing`: a large append, whose files are durable already."""
@@ -142,14 +153,21 @@ class Ledger:
         body = {
             "start": self.state.records,
             "count": count,
-            "content": content_of(" ".join(segment.digest for segment in segments)),
+            "content": content_of(digests_of(segments)),
             "segments": [_described(segment) for segment in segments],
         }
         state = self.state.grown(count, self._now())
         for segment in segments:
             self.store.add_segment(segment)
             state = state.sealed(segment.digest, segment.count)
-        return self._add("append", body, state)
+        return self._add_append(body, state)
+
+    def _add_append(self, body: Mapping[str, Any], after: State) -> Entry:
+        # Salted, so that nobody who guesses records can check the guess against a published head.
+        entry = self._add("append", {**body, "salt": uuid.uuid4().hex}, after)
+        if body["count"] >= TELLING:
+            self.store.note_content(body["content"], entry.seq)
+        return entry
 
     def seal(self, segment: Segment) -> Entry:
         """Within :meth:`writing`: what was pending is in a file now, which is durable already."""
@@ -279,6 +297,11 @@ def fingerprint_of(created: Mapping[str, Any]) -> str:
     parts = [created.get(name) for name in ("dataset", "plan", "columns")]
     text = json.dumps(parts, allow_nan=False, ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def digests_of(segments: Sequence[Segment]) -> str:
+    """What stands for the content of segments."""
+    return " ".join(segment.digest for segment in segments)
 
 
 def content_of(text: str) -> str:

@@ -19,6 +19,7 @@ from holdfast.planning import Plan
 if TYPE_CHECKING:
     from holdfast.theory.certificates.sharp import Lopsided
 
+_FEW = 8
 # These answer every query from all records that are there, with one noise for all.
 _ANSWERABLE = frozenset({"sharp", "ours-n", "ours-u", "adaptive"})
 
@@ -38,7 +39,7 @@ class Policy:
     def __init__(self, plan: Plan) -> None:
         if plan.sigma is None or (plan.certificate not in _ANSWERABLE and plan.batches != 1):
             reason = (
-                "it answers from new records only, which is not how a dataset is asked here; "
+                "it answers from new records only, and datasets do not run that; "
                 "make a plan with certificate 'sharp'"
             )
             raise NotApplicable(plan.certificate, reason)
@@ -102,7 +103,7 @@ class Policy:
                 {**numbers, "more_records": more},
             )
         if self.rounds:
-            return self.rounds[bisect_right(self.rounds, records) - 1]
+            return self.nearest_round(records)
         if records > last:
             raise NotReady(
                 f"the plan ends at n = {last:,} and there are {records:,} records",
@@ -110,6 +111,18 @@ class Policy:
                 numbers,
             )
         return records
+
+    def next_round(self, records: int) -> int | None:
+        """The next round of a fixed schedule that the data has not reached, if there is one."""
+        later = self.rounds[bisect_right(self.rounds, records) :]
+        return later[0] if later else None
+
+    def nearest_round(self, wanted: int) -> int:
+        """A round of the plan: the wanted one, or else the last before it, or the first of all."""
+        wanted = min(max(wanted, self.first_round), self.last_round)
+        if self.rounds:
+            return self.rounds[bisect_right(self.rounds, wanted) - 1]
+        return wanted
 
     def _held(self, records: int, held: int, numbers: Mapping[str, int]) -> int:
         first, last = self.first_round, self.last_round
@@ -121,10 +134,12 @@ class Policy:
                 numbers,
             )
         if self.rounds and held not in self.rounds:
-            near = self.rounds[max(bisect_right(self.rounds, held) - 1, 0)]
+            near = self.nearest_round(held)
+            listed = ", ".join(f"{t:,}" for t in self.rounds[:_FEW])
+            dots = ", ..." if len(self.rounds) > _FEW else ""
             raise NotReady(
-                f"the plan has a fixed schedule, and round {held:,} is not in it",
-                f"the one before is {near:,}",
+                f"the plan has fixed rounds ({listed}{dots}), and {held:,} is not one of them",
+                f"hold the one before it, {near:,}",
                 {**numbers, "nearest_round": near},
             )
         if held > records:
@@ -157,7 +172,7 @@ class Policy:
         With a grid of 2^bits steps per record the mean of what is asked, and that of its rounded
         values, differ by half a step; a whole step also covers the rounding of the arithmetic.
         """
-        grid, span = _grid(bits), high - low
+        grid, span = _grid(low, high, bits), high - low
         below, above = self._unit_interval(value)
         return Bounds(
             low=max(low, math.nextafter(low + (below - grid) * span, -math.inf)),
@@ -173,7 +188,7 @@ class Policy:
         if self._lopsided is not None:  # the plan's own terms are those of an answer near `rare`
             terms["stability"] = max(self._unit_width(value) - self._lopsided.offset, 0.0)
         if bits:
-            terms["grid"] = _grid(bits)
+            terms["grid"] = _grid(low, high, bits)
         return MappingProxyType({name: term * span for name, term in terms.items()})
 
     def _unit_width(self, value: float) -> float:
@@ -206,8 +221,11 @@ class Policy:
         unit = (
             plan.width if plan.rare is None else plan.constants["offset"] + plan.constants["kappa"]
         )
-        return (unit + _grid(bits)) * (high - low)
+        return (unit + _grid(low, high, bits)) * (high - low)
 
 
-def _grid(bits: int) -> float:
-    return 2.0**-bits if bits else 0.0
+def _grid(low: float, high: float, bits: int) -> float:
+    """What a mean's grid, and the rounding of its scaled value to a double, add to its width."""
+    if not bits:
+        return 0.0
+    return 2.0**-bits + 2.0 * math.ulp(max(abs(low), abs(high))) / (high - low)

@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.data.segments import FOLDER, check_bytes
 from holdfast.errors import HoldfastError, LedgerCorrupt, StorageFailed
 from holdfast.ledger.entries import GENESIS, Entry, State
-from holdfast.ledger.ledger import Ledger, content_of, question
+from holdfast.ledger.ledger import Ledger, content_of, digests_of, question
 from holdfast.ledger.store import Segment
 from holdfast.queries import query_of
 
@@ -42,8 +42,9 @@ def replay(ledger: Ledger, rows: Rows, progress: Callable[[int], None] | None = 
     # First of all: bytes that are not those that were written can crash whoever reads them.
     for segment in ledger.store.segments():
         check_bytes(ledger.folder / FOLDER, segment)
-    ledger.refresh()
-    head, live = ledger.head, ledger.filter.remaining(ledger.policy.first_round)
+    with ledger.store.lock:
+        ledger.refresh()
+        head, live = ledger.head, ledger.filter.remaining(ledger.policy.first_round)
     checker = _Replay(ledger, rows)
     for entry in ledger.store.entries():
         if entry.seq > head.seq:
@@ -130,8 +131,8 @@ class _Replay:
         state = self.state.grown(count, 0.0)
         if body["segments"]:
             segments = [Segment(**segment) for segment in body["segments"]]
-            digests = " ".join(segment.digest for segment in segments)
-            _must(body["content"] == content_of(digests), "its content is not that of its files")
+            content = content_of(digests_of(segments))
+            _must(body["content"] == content, "its content is not that of its files")
             for segment in segments:
                 state = self._sealed(state, segment)
             _must(self._end == start + count, "its files do not hold its records")
@@ -230,4 +231,4 @@ def _named(entry: Entry) -> Iterator[None]:
     except Exception as error:
         # Other libraries' messages may repeat what a record holds.
         why = str(error) if isinstance(error, HoldfastError) else type(error).__name__
-        raise LedgerCorrupt(_WHAT, f"it can't be what was written ({why})", entry.seq) from error
+        raise LedgerCorrupt(_WHAT, f"it can't be what was written ({why})", entry.seq) from None

@@ -6,6 +6,7 @@ knows tables and transactions, not what an entry means.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,6 +52,10 @@ _MIGRATIONS = (
         key TEXT PRIMARY KEY,
         seq INTEGER NOT NULL
     ) WITHOUT ROWID;
+    CREATE TABLE contents (
+        content TEXT PRIMARY KEY,
+        seq INTEGER NOT NULL
+    ) WITHOUT ROWID;
     CREATE TABLE rounds (
         round INTEGER PRIMARY KEY,
         answers INTEGER NOT NULL
@@ -86,6 +91,7 @@ class Store:
         if not path.is_file():
             raise LedgerCorrupt(_WHAT, f"the file {path.name!r} is missing")
         self.lock = threading.RLock()
+        self._process = os.getpid()
         """Held by a thread while it reads or writes; hold it for reads that belong together."""
         with _told_plainly("opening the ledger"):
             self._connection = _connect(path)
@@ -127,6 +133,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """All that is read in the block is of one moment, whoever writes meanwhile."""
+        self._check_process()
         with self.lock, _told_plainly("reading the ledger"):
             within = self._connection.in_transaction
             if not within:
@@ -140,6 +147,7 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """All or nothing, one process at a time; durable when the block ends without an error."""
+        self._check_process()
         with self.lock, _told_plainly("writing the ledger"):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -159,6 +167,8 @@ class Store:
 
     def close(self) -> None:
         """Close the connection; the last one folds the log into the file."""
+        if os.getpid() != self._process:
+            return  # closing an inherited connection could fold away its owner's log
         with self.lock, _told_plainly("closing the ledger"):
             self._connection.close()
 
@@ -263,6 +273,15 @@ class Store:
         row = (pending.start, pending.count, pending.rows)
         self._do("INSERT INTO pending VALUES (?, ?, ?)", row)
 
+    def note_content(self, content: str, seq: int) -> None:
+        """Within :meth:`writing`: which append brought this content, the first if several did."""
+        self._do("INSERT OR IGNORE INTO contents VALUES (?, ?)", (content, seq))
+
+    def brought(self, content: str) -> int | None:
+        """The entry of the append that brought this content."""
+        row = self._one("SELECT seq FROM contents WHERE content = ?", (content,))
+        return None if row is None else int(row[0])
+
     def drop_pending(self, stop: int) -> None:
         """Within :meth:`writing`: small appends before a record are in a segment now."""
         self._do("DELETE FROM pending WHERE start < ?", (stop,))
@@ -298,7 +317,14 @@ class Store:
 
     # ---------------------------------------------------------------------------- sqlite3
 
+    def _check_process(self) -> None:
+        """A connection does not survive a fork: its locks stay behind, and its log may be gone."""
+        if os.getpid() != self._process:
+            reason = "it was opened by another process, from which this one was forked"
+            raise StorageFailed("using the ledger", reason, "open the dataset in this process")
+
     def _do(self, statement: str, values: Sequence[Any] = ()) -> None:
+        self._check_process()
         with self.lock:
             try:
                 self._connection.execute(statement, values)
@@ -306,6 +332,7 @@ class Store:
                 raise _plain_error("writing the ledger", error) from error
 
     def _do_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        self._check_process()
         with self.lock:
             try:
                 self._connection.executemany(statement, rows)
@@ -313,6 +340,7 @@ class Store:
                 raise _plain_error("writing the ledger", error) from error
 
     def _all(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        self._check_process()
         with self.lock:
             try:
                 return self._connection.execute(statement, values).fetchall()
@@ -383,5 +411,5 @@ def _plain_error(what: str, error: sqlite3.Error) -> HoldfastError:
         hint = "nothing was told and nothing is lost; see to the disk, then try again"
         return StorageFailed(what, text, hint)
     if isinstance(error, sqlite3.ProgrammingError):
-        return StorageFailed(what, text, "open the dataset again")
+        return StorageFailed(what, "the dataset is closed", "open it again")
     return LedgerCorrupt(_WHAT, text)

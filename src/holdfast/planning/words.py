@@ -46,6 +46,8 @@ def advice(problem: Problem, solution: Solution) -> tuple[str, ...]:
         _about_waiting(problem, solution),
         _about_the_horizon(problem, solution),
     ]
+    if solution.certificate.mechanism != "gaussian":
+        said.append("This plan is for comparison: datasets run plans of the other certificates.")
     if solution.width.value >= 0.5:
         said.append("A width of ±0.5 or more says little about a value between 0 and 1.")
     if solution.queries >= LARGEST_COUNT:
@@ -115,9 +117,12 @@ def _about_the_horizon(problem: Problem, solution: Solution) -> str | None:
         [found.queries * setting.n0**power // found.setting.n**power for found in (other, solution)]
         for power in (2, 1)
     )
+    if not early[0]:
+        return None
     return (
-        f"A further horizon costs little: planned to n = {n:,}, {early[0]:,} queries instead of "
-        f"{early[1]:,} would fit at n0, and {evenly[0]:,} instead of {evenly[1]:,} evenly."
+        f"A further horizon costs little: ten times as far, to n = {n:,}, {early[0]:,} queries "
+        f"instead of {early[1]:,} would fit at n0, and {evenly[0]:,} instead of {evenly[1]:,} "
+        "evenly."
     )
 
 

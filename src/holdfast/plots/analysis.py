@@ -34,6 +34,8 @@ def draw_analysis(
     title = f"{Path(status.path).name}: {last}{status.answers:,} answers"
     figure.suptitle(title, fontsize=11, x=0.01, ha="left", weight="bold")
     holds = f"all intervals of the analysis hold together with probability {percent(status.beta)}"
+    if not answers:
+        holds = "no answers yet"
     upper.set_title(holds, fontsize=10, x=0.0, ha="left", color="#555555")
     tidy(upper)
     tidy(lower)
@@ -44,8 +46,16 @@ def _draw_named(axes: Axes, answers: Sequence[Answer], colour: str) -> None:
     """A line an answer, with its query beside it, the newest at the bottom."""
     for place, answer in enumerate(answers):
         low, value, high = _shares(answer)
-        axes.plot([low, high], [place, place], color=colour, linewidth=5, alpha=0.35)
+        axes.plot(
+            [low, high],
+            [place, place],
+            color=colour,
+            linewidth=5,
+            alpha=0.35,
+            solid_capstyle="butt",
+        )
         axes.plot([value], [place], "o", color=colour, markersize=4)
+        axes.text(1.03, place, str(answer).partition("  ")[0], va="center", fontsize=9)
     axes.set_yticks(range(len(answers)), [_short(answer) for answer in answers])
     axes.set_ylim(len(answers) - 0.4, -0.6)
     axes.set_xlim(-0.02, 1.02)
@@ -76,7 +86,7 @@ def _draw_budget(axes: Axes, rounds: Sequence[Round], status: Status, colour: st
     axes.axhline(1.0, color="#888888", linewidth=0.8, linestyle="--")
     axes.axvline(min(status.n, status.last_round), color="#555555", linewidth=0.8)
     axes.annotate(
-        f"now {status.n:,}",
+        f"now {status.n:,}" + (", past the plan" if status.n > status.last_round else ""),
         (min(status.n, status.last_round), 0.5),
         xytext=(4, 0),
         textcoords="offset points",

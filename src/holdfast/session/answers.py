@@ -86,12 +86,15 @@ class Answer(Shown):
 
     def __str__(self) -> str:
         low, high = self.interval
-        digits = _decimals(self.width)
+        digits = _decimals(self.width, self.range[1] - self.range[0])
         return (
             f"{self.value:.{digits}f} ± {numerals.fixed(self.width, digits, up=True)}  "
             f"[{numerals.fixed(low, digits, up=False)}, {numerals.fixed(high, digits, up=True)}]  "
             f"n = {self.round:,}"
         )
+
+    def __hash__(self) -> int:
+        return hash((self.entry, self.value))
 
     def explain(self) -> str:
         """The answer in full sentences: where the width comes from, and what it rests on."""
@@ -186,8 +189,16 @@ class Transcript(Sequence[Answer]):
                 return answer
         raise IndexError("there are not so many answers")
 
+    def to_dict(self) -> dict[str, Any]:
+        """All answers as plain values, as JSON has them."""
+        return {"answers": [answer.to_dict() for answer in self]}
+
     def __repr__(self) -> str:
-        return f"<transcript of {len(self):,} answers>"
+        return f"<transcript of {numerals.several(len(self), 'answer')}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{escape(str(answer))}</td></tr>" for answer in self.last(20))
+        return f"<table><caption>{escape(repr(self))}</caption>{rows}</table>"
 
 
 def answer_of(entry: Entry, ledger: Ledger, recorded: bool) -> Answer:
@@ -238,6 +249,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _decimals(width: float) -> int:
-    """As many decimals as show two digits of a width."""
-    return max(0, 1 - math.floor(math.log10(width)))
+def _decimals(width: float, span: float) -> int:
+    """As many decimals as show two digits of a width, and a thousandth of the range."""
+    return max(0, 1 - math.floor(math.log10(width)), 3 - math.ceil(math.log10(span)))

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from holdfast.data import segments
@@ -39,7 +39,11 @@ class Appended(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Status(Shown):
-    """Where a dataset stands. ``round`` is the one a query asked now would have, if it may be."""
+    """Where a dataset stands.
+
+    ``round`` is the one a query asked now would have, if it may be; ``next_round`` the next of a
+    fixed schedule.
+    """
 
     path: str
     dataset: str
@@ -49,6 +53,7 @@ class Status(Shown):
     last_round: int
     ready: bool
     round: int | None
+    next_round: int | None
     advice: str | None
     width: float
     beta: float
@@ -63,8 +68,8 @@ class Status(Shown):
 
     def __str__(self) -> str:
         return (
-            f"{self.path}: {several(self.n, 'record')}, {several(self.answers, 'answer')} given; "
-            f"{self.budget}"
+            f"{Path(self.path).name}: {several(self.n, 'record')}, "
+            f"{several(self.answers, 'answer')} given; {self.budget}"
         )
 
 
@@ -98,9 +103,9 @@ class Verification(Shown):
         if self.strays:
             stray = f"; passed over: {several(len(self.strays), 'file')} that no entry names"
         return (
-            f"{self.path}: {several(self.entries, 'entry')}, {several(self.records, 'record')} in "
-            f"{several(self.segments, 'segment')}, {several(self.answers, 'answer')}: "
-            f"all as it was written{stray}"
+            f"{Path(self.path).name}: {several(self.entries, 'entry')}, "
+            f"{several(self.records, 'record')} in {several(self.segments, 'segment')}, "
+            f"{several(self.answers, 'answer')}: all as it was written{stray}"
         )
 
 
@@ -111,7 +116,7 @@ class Dataset:
         self, path: Path, noise: NoiseSource | None = None, clock: Callable[[], float] = time.time
     ) -> None:
         """Noise and clock are arguments for tests; nothing that a user can reach passes them."""
-        self.path = path
+        path = self.path = path.absolute()  # wherever the process goes from here
         folder = path / segments.FOLDER
         if not path.is_dir():
             hint = "holdfast create makes one"
@@ -180,19 +185,20 @@ class Dataset:
         return Status(
             path=str(self.path),
             dataset=ledger.fingerprint,
-            columns=self.columns,
+            columns=MappingProxyType(self.columns),
             n=state.records,
             first_round=policy.first_round,
             last_round=policy.last_round,
             ready=round is not None,
             round=round,
+            next_round=policy.next_round(state.records),
             advice=advice,
             width=policy.widest(0.0, 1.0, 0),
             beta=self.plan.beta,
             certificate=self.plan.certificate,
             budget=Budget(to_float(total), to_float(state.spent), to_float(total - state.spent)),
             answers=state.answers,
-            answers_left=ledger.answers_left(round or policy.first_round),
+            answers_left=ledger.answers_left(policy.nearest_round(state.records)),
             segments=len(ledger.store.segments()),
             pending=state.records - first_pending,
             entries=ledger.head.seq,
@@ -202,10 +208,19 @@ class Dataset:
     # ------------------------------------------------------------------------------- doing
 
     def append(
-        self, source: Any, *, format: str | None = None, progress: Progress | None = None
+        self,
+        source: Any,
+        *,
+        format: str | None = None,
+        progress: Progress | None = None,
+        again: bool = False,
     ) -> Appended:
-        """Keep all records of a file, a table or mappings, durably, or none of them."""
-        count = self.data.append(source, format, progress)
+        """Keep all records of a file, a table or mappings, durably, or none of them.
+
+        A hundred records or more that were all appended before are refused: counted twice, they
+        would void every width. Say ``again`` if they are new all the same.
+        """
+        count = self.data.append(source, format, progress, again)
         return Appended(count, self.n)
 
     def session(self, analyst: str = "analyst") -> Session:
@@ -260,16 +275,21 @@ def create(
     Say the ``columns`` (int, float, bool, str) or give a file or table ``like`` which records will
     come. ``plan`` may be the path of a file that ``holdfast plan --json`` wrote.
     """
-    target = Path(path)
+    target = Path(path).absolute()
     if (columns is None) == (like is None):
         raise InvalidInput("columns", "given, or else like, and not both", columns)
     schema = Schema.of(columns) if columns is not None else sampled_schema(like)
+    from holdfast.planning.certified import check_certified  # it loads scipy, which open() need not
+
     checked = _plan_of(plan)
+    check_certified(checked)
     _check_vacant(target)
     # Built beside its place and moved there whole, so that it is never seen half made.
     making = target.parent / f".{target.name}.creating-{uuid.uuid4().hex}"
     try:
-        (making / segments.FOLDER).mkdir(parents=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        making.mkdir(mode=0o700)  # who can read records can void the promise
+        (making / segments.FOLDER).mkdir()
         Ledger.create(making, uuid.uuid4().hex, checked, schema)
         segments.sync_folder(making)
         making.rename(target)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from holdfast.data.growing import GrowingData
@@ -57,8 +58,9 @@ class Session:
         An older round costs what it cost then: more than a later one.
         """
         if round is not None:
-            if isinstance(round, bool) or not isinstance(round, int):
+            if isinstance(round, bool) or not hasattr(round, "__index__"):
                 raise InvalidInput("round", "a whole number, or None to move on", round)
+            round = operator.index(round)
             self._ledger.policy.round_for(self._ledger.refresh().records, round)
         self._held = round
 
@@ -94,7 +96,7 @@ class Session:
         try:
             round = policy.round_for(records, self._held)
         except NotReady as error:
-            round = min(max(self._held or records, policy.first_round), policy.last_round)
+            round = policy.nearest_round(self._held or records)
             reason, more = str(error), error.numbers.get("more_records")
         else:
             recorded = ledger.answered(asked.canonical, round) is not None
@@ -128,11 +130,14 @@ class Session:
         return answer
 
     def ask_many(
-        self, queries: Sequence[Query | str], *, key: str | None = None
+        self, queries: Iterable[Query | str], *, key: str | None = None
     ) -> tuple[Answer, ...]:
         """All at one round, all or none, in one pass over the data and one durable step."""
-        if isinstance(queries, str | Query):
+        if isinstance(queries, str | Query) or not isinstance(queries, Iterable):
             raise InvalidInput("queries", "a list of queries", queries)
+        queries = list(queries)
+        if key is not None:
+            key = _checked_text("key", key)
         keys = [None if key is None else f"{key}/{i}" for i in range(len(queries))]
         return tuple(self._ask([self._question(*pair) for pair in zip(queries, keys, strict=True)]))
 

@@ -1,0 +1,65 @@
+"""Whether a plan is what a theorem gives: a file may have been edited, or be another version's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from holdfast.errors import InvalidInput, NotApplicable
+from holdfast.planning.plans import Plan
+from holdfast.theory.certificates import Batches, Growing, get
+from holdfast.theory.exposure import Design
+from holdfast.theory.gaussian import profile
+from holdfast.theory.noise import largest_cvar
+from holdfast.theory.transfer import kappa, sharp_interval
+
+# Between machines and versions of the libraries, never between one plan and another.
+_TOLERANCE = 1.0 + 1e-9
+
+
+def check_certified(plan: Plan) -> None:
+    """Evaluate the plan's certificate at the plan's own numbers; raise if it does not give them."""
+    setting = Growing(plan.n0, plan.n)
+    design: Design = setting.at(plan.queries)
+    if plan.batches is not None:
+        design = Batches(plan.n0, plan.n, b=plan.batches).at(plan.queries)
+    if plan.sigma is None:
+        return  # nothing that a dataset would run
+    if plan.rare is not None:
+        _check_lopsided(plan, design)
+    else:
+        try:
+            width = get(plan.certificate).width(design, plan.beta, sigma=plan.sigma).value
+        except NotApplicable as error:
+            raise _refused("certificate", "one that holds for the plan", error.reason) from None
+        if width > plan.width * _TOLERANCE:
+            raise _refused("width", f"at least {width:.6g}, which its theorem gives", plan.width)
+    if plan.batches is None:
+        budget = plan.queries / (plan.n * plan.sigma) ** 2
+        if plan.budget is None or plan.budget > budget * _TOLERANCE:
+            raise _refused("budget", f"at most {budget:.6g}", plan.budget)
+        if plan.max_queries != plan.queries:
+            raise _refused("max_queries", f"{plan.queries}, as queries is", plan.max_queries)
+
+
+def _check_lopsided(plan: Plan, design: Design) -> None:
+    """Part (b) of the sharp theorem, at the plan's own sigma and epsilon."""
+    assert plan.sigma is not None
+    assert plan.rare is not None
+    if plan.certificate != "sharp" or not {"epsilon", "offset", "kappa"} <= set(plan.constants):
+        raise _refused("constants", "those of a sharp plan for rare events", plan.certificate)
+    epsilon, offset = plan.constants["epsilon"], plan.constants["offset"]
+    exposure = design.exposure()
+    reached = float(np.dot(exposure.reach, profile(exposure.mu(plan.sigma), epsilon)))
+    least = plan.sigma * float(largest_cvar(plan.queries, plan.beta)) + reached / plan.beta
+    if least > offset * _TOLERANCE:
+        raise _refused("offset", f"at least {least:.6g}, which its theorem gives", offset)
+    if float(kappa(epsilon)) > plan.constants["kappa"] * _TOLERANCE:
+        raise _refused("kappa", f"{float(kappa(epsilon)):.6g}", plan.constants["kappa"])
+    low, high = (float(end) for end in sharp_interval(plan.rare, offset, epsilon))
+    if max(plan.rare - low, high - plan.rare) > plan.width * _TOLERANCE:
+        raise _refused("width", "that of an answer near rare", plan.width)
+
+
+def _refused(name: str, required: str, got: object) -> InvalidInput:
+    hint = "the plan was edited, or is another version's: make it anew with holdfast plan --json"
+    return InvalidInput(f"{name} of the plan", required, got, hint)
