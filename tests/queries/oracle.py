@@ -16,10 +16,11 @@ NUMERAL = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?")
 
 
 def rounded(exact):
-    """To the nearest double, ties to even, saturated."""
+    """To the nearest double, ties to even, saturated; what is too small is zero."""
     if abs(exact) >= Fraction(LARGEST):
         return LARGEST if exact > 0 else -LARGEST
-    return nearest(exact)
+    value = nearest(exact)
+    return 0.0 if abs(value) < 1e-150 else value
 
 
 def nearest(exact):

@@ -38,6 +38,11 @@ LARGEST = 1e150
 """Numbers saturate here, so that the product of any two is still a finite double."""
 
 
+SMALLEST = 1e-150
+"""Results of arithmetic that are smaller are zero, so that none is subnormal: on those every
+processor takes many times as long, and the clock would tell how many records have them."""
+
+
 class Type(StrEnum):
     """What an expression gives for a record; each type has a null besides its values."""
 

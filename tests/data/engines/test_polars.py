@@ -232,7 +232,7 @@ class TestWorkDoesNotDependOnRecords:
             seen.append(max(len(series) for series in operands))
             return operands[1]
 
-        monkeypatch.setattr(polars_printer, "_divide", counting)
+        monkeypatch.setitem(polars_printer._UFUNCS, "/", counting)
         frame = pl.DataFrame({"p": pl.Series([truth] * 50, dtype=pl.Boolean()), "x": [2.0] * 50})
         engine_of(frame).sums([fraction(text).measure(SCHEMA)], 0, 50)
         assert sum(seen) == 50
@@ -267,3 +267,17 @@ def test_deep_expressions_do_not_explode(text):
     began = time.process_time()
     assert 0 <= engine_of(frame).sums([measure], 0, 2)[0] <= 2
     assert time.process_time() - began < 2
+
+    @pytest.mark.parametrize("nulls", [0, 1, 50])
+    def test_arithmetic_takes_values_and_nulls_apart_the_same_way_for_all(self, nulls):
+        """Whether a column has a null must not decide how it is computed."""
+        column = pl.Series([None] * nulls + [2.0] * (50 - nulls), dtype=pl.Float64())
+        values, known = polars_printer._parts(column)
+        assert values.dtype == float
+        assert values.tolist() == [0.0] * nulls + [2.0] * (50 - nulls)
+        assert known.tolist() == [False] * nulls + [True] * (50 - nulls)
+
+    def test_no_result_is_subnormal(self):
+        text = "x * 1e-150 * 1e-100 * 1e-60 <> 0 or x * 1e-140 / 1e11 <> 0"
+        frame = pl.DataFrame({"x": [1.0, -1.0, 0.5, 1e-3]})
+        assert engine_of(frame).sums([fraction(text).measure(SCHEMA)], 0, 4) == [0]
