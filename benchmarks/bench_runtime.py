@@ -231,7 +231,7 @@ def bench_long(folder: Path, answers: int) -> None:
 
     [early] = rates(3.0, asks)
     opened, memory = 0.0, 0.0
-    while (given := dataset.ledger.state.answers) < answers:
+    while (given := dataset._ledger.state.answers) < answers:
         session.ask_many([f"age > {next(numbers)}" for _ in range(1_000)])
         if not opened and given >= 100_000:
             [opened] = best(3, lambda: hf.open(folder / "long").close())
@@ -249,7 +249,7 @@ def bench_long(folder: Path, answers: int) -> None:
 
 def know_all_sums(dataset: hf.Dataset) -> None:
     """As if every sum were known already: what is left is the ask itself."""
-    dataset.data._sums.nearest = lambda canonical, round: (round, 0)  # type: ignore[method-assign]
+    dataset._data._sums.nearest = lambda canonical, round: (round, 0)  # type: ignore[method-assign]
 
 
 def resident() -> float:

@@ -27,7 +27,7 @@ def build(path: Path, plan: Plan | None = None) -> None:
         with made(path, plan or adaptive_plan(), 500) as dataset:
             session = dataset.session("ann")
             dataset.append(records(500, 900))
-            dataset.data.seal()
+            dataset._data.seal()
             session.ask("age > 50", key="first")
             dataset.append(records(900, 1900))
             session.ask(hf.mean("bmi", low=0, high=50))

@@ -47,11 +47,11 @@ def dataset(
 def refused(dataset: hf.Dataset, source: Any, format: str | None = None) -> hf.BadRecord:
     """The error; and the dataset is, to the last byte, what it was."""
     measure = fraction("a > 4").measure(SCHEMA)
-    before, sums = contents(dataset.path), dataset.data.sums([measure], dataset.n)
+    before, sums = contents(dataset.path), dataset._data.sums([measure], dataset.n)
     with pytest.raises(hf.BadRecord) as caught:
         dataset.append(source, format=format)
     assert contents(dataset.path) == before
-    assert dataset.data.sums([measure], dataset.n) == sums
+    assert dataset._data.sums([measure], dataset.n) == sums
     assert dataset.verify().strays == ()
     told = "".join(traceback.format_exception(caught.value))
     error_lines = [line for line in told.splitlines() if not line.startswith("  ")]

@@ -62,10 +62,10 @@ def grown(path: Path) -> hf.Dataset:
 @pytest.mark.usefixtures("small")
 def test_order_of_arrival(tmp_path: Path) -> None:
     with grown(tmp_path / "data") as dataset:
-        rows = json.loads(dataset.data.text(0, TOTAL))
+        rows = json.loads(dataset._data.text(0, TOTAL))
         assert rows == [list(record(number).values()) for number in range(TOTAL)]
         for start, count in ((0, 1), (3, 30), (33, 200), (TOTAL - 1, 1)):
-            assert json.loads(dataset.data.text(start, count)) == rows[start : start + count]
+            assert json.loads(dataset._data.text(start, count)) == rows[start : start + count]
         status, verified = dataset.status(), dataset.verify()
         assert status.segments == verified.segments > 6
         assert 0 < status.pending < 40
@@ -76,16 +76,16 @@ def test_every_snapshot(tmp_path: Path) -> None:
     with grown(tmp_path / "data") as dataset:
         wanted = {t: [expected(m, t) for m in MEASURES] for t in range(1, TOTAL + 1)}
         for t in wanted:  # from what is known
-            assert dataset.data.sums(MEASURES, t) == wanted[t]
+            assert dataset._data.sums(MEASURES, t) == wanted[t]
         for t in reversed(wanted):  # and backwards
-            assert dataset.data.sums(MEASURES[::-1], t) == wanted[t][::-1]
-        fresh = growing.GrowingData(dataset.ledger)
+            assert dataset._data.sums(MEASURES[::-1], t) == wanted[t][::-1]
+        fresh = growing.GrowingData(dataset._ledger)
         for t in (1, 200, 7, TOTAL):  # by others, together with one that is known
             assert fresh.sums([OLD], t) == wanted[t][:1]
             assert fresh.sums(MEASURES, t) == wanted[t]
     with opened(tmp_path / "data") as dataset:
         for t in (1, 30, 99, TOTAL):  # from scratch, each time
-            assert growing.GrowingData(dataset.ledger).sums(MEASURES, t) == wanted[t]
+            assert growing.GrowingData(dataset._ledger).sums(MEASURES, t) == wanted[t]
 
 
 @pytest.mark.usefixtures("small")
@@ -97,7 +97,7 @@ def test_snapshots_stay_while_another_appends(tmp_path: Path) -> None:
             n += size
             assert reader.n == n
             for t in (10, (10 + n) // 2, n):
-                assert reader.data.sums(MEASURES, t) == [expected(m, t) for m in MEASURES]
+                assert reader._data.sums(MEASURES, t) == [expected(m, t) for m in MEASURES]
         assert reader.verify().records == n
 
 
@@ -118,8 +118,8 @@ def test_a_thread_that_asks_while_another_appends(
         rounds = 0
         while not done.is_set() or rounds == 0:
             n = dataset.n
-            fresh = growing.GrowingData(dataset.ledger)
-            assert fresh.sums([OLD], n) == dataset.data.sums([OLD], n) == [older(40, n)]
+            fresh = growing.GrowingData(dataset._ledger)
+            assert fresh.sums([OLD], n) == dataset._data.sums([OLD], n) == [older(40, n)]
             rounds += 1
         thread.join()
 
@@ -131,7 +131,7 @@ def test_sealed_between_two_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
         def meanwhile() -> None:
             if next(looks, False):
-                writer.data.seal()
+                writer._data.seal()
                 writer.append(records(20, 30))
 
         for name in ("segments", "pending"):
@@ -139,23 +139,25 @@ def test_sealed_between_two_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
             def looked(store: Store, after: int = 0, real: Any = real) -> Any:
                 found = real(store, after)
-                if store is reader.ledger.store:
+                if store is reader._ledger.store:
                     meanwhile()
                 return found
 
             monkeypatch.setattr(Store, name, looked)
-        assert reader.data.sums([OLD], 20) == [older(40, 20)]
-        assert reader.data.sums([OLD], reader.n) == [older(40, 30)]
-        assert json.loads(reader.data.text(0, 30)) == [list(row.values()) for row in records(0, 30)]
+        assert reader._data.sums([OLD], 20) == [older(40, 20)]
+        assert reader._data.sums([OLD], reader.n) == [older(40, 30)]
+        assert json.loads(reader._data.text(0, 30)) == [
+            list(row.values()) for row in records(0, 30)
+        ]
 
 
 def test_from_another_process(tmp_path: Path) -> None:
     script = (
         "import sys, holdfast as hf; from holdfast.queries import Schema, fraction\n"
         "with hf.open(sys.argv[1]) as dataset:\n"
-        "    measure = fraction('age > 40').measure(dataset.ledger.schema)\n"
+        "    measure = fraction('age > 40').measure(dataset._ledger.schema)\n"
         "    for line in sys.stdin:\n"
-        "        print(dataset.data.sums([measure], int(line))[0], flush=True)\n"
+        "        print(dataset._data.sums([measure], int(line))[0], flush=True)\n"
     )
     with (
         made(tmp_path / "data", count=50) as dataset,
@@ -171,7 +173,7 @@ def test_from_another_process(tmp_path: Path) -> None:
         for round in (50, 20, 60, 90, 60):
             if round > dataset.n:
                 dataset.append(records(dataset.n, round))
-                dataset.data.seal()
+                dataset._data.seal()
             process.stdin.write(f"{round}\n")
             process.stdin.flush()
             assert int(process.stdout.readline()) == older(40, round)
@@ -194,13 +196,13 @@ def test_sealing_changes_nothing_that_can_be_seen(tmp_path: Path) -> None:
         for row in odd:
             dataset.append(row)
         dataset.append(odd)
-        before, text = dataset.verify(), dataset.data.text(0, 8)
-        dataset.data.seal()
+        before, text = dataset.verify(), dataset._data.text(0, 8)
+        dataset._data.seal()
         after = dataset.verify()
         assert (before.segments, after.segments) == (0, 1)
         assert dataset.status().pending == 0
-        assert growing.GrowingData(dataset.ledger).text(0, 8) == text
-        dataset.data.seal()  # nothing to do
+        assert growing.GrowingData(dataset._ledger).text(0, 8) == text
+        dataset._data.seal()  # nothing to do
         assert dataset.verify().entries == after.entries
 
 
@@ -216,11 +218,11 @@ def test_a_seal_that_fails_costs_no_append(tmp_path: Path, monkeypatch: pytest.M
             assert dataset.append(records(5, 20)).n == 20
             assert dataset.verify().strays == ()
             with pytest.raises(hf.StorageFailed, match="No space left"):
-                dataset.data.seal()
+                dataset._data.seal()
         assert dataset.status().pending == 20
         assert dataset.append(record(20)).n == 21
         assert dataset.status().pending == 0
-        assert dataset.data.sums([OLD], 21) == [older(40, 21)]
+        assert dataset._data.sums([OLD], 21) == [older(40, 21)]
         dataset.verify()
 
 
@@ -251,7 +253,7 @@ def test_exactly_full_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with made(tmp_path / "data") as dataset:
         for n in (20, 60, 79, 80, 120):
             assert dataset.append(records(dataset.n, n)).n == n
-        assert dataset.data.sums([OLD], 120) == [older(40, 120)]
+        assert dataset._data.sums([OLD], 120) == [older(40, 120)]
         dataset.verify()
 
 
@@ -317,7 +319,7 @@ def test_known_sums_forget_the_least_recently_used() -> None:
 def test_records_that_the_ledger_has_and_the_database_has_not(tmp_path: Path) -> None:
     """Loading stops with an error of ours rather than with fewer records."""
     with made(tmp_path / "data", count=20) as dataset:
-        with dataset.ledger.store.writing():
-            dataset.ledger.store.drop_pending(20)
+        with dataset._ledger.store.writing():
+            dataset._ledger.store.drop_pending(20)
         with pytest.raises(hf.HoldfastError):
-            growing.GrowingData(dataset.ledger).sums([OLD], 20)
+            growing.GrowingData(dataset._ledger).sums([OLD], 20)

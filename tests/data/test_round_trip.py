@@ -69,14 +69,14 @@ def test_the_same_records_come_back(
                     form = forms[i % len(forms)]
                     dataset.append(FORMS[form](records[start:end], schema, path))
                 if seal:
-                    dataset.data.seal()
+                    dataset._data.seal()
                 rows = [[r[name] for name in schema.names] for r in records]
-                text = dataset.data.text(0, len(records))
+                text = dataset._data.text(0, len(records))
                 assert json.loads(text) == rows
                 # Minus zero and the last bit of a float too, which == would pass over.
                 assert text == json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
                 dataset.verify()
             with hf.open(path / "data") as dataset:
-                assert dataset.data.text(0, len(records)) == text
+                assert dataset._data.text(0, len(records)) == text
     finally:
         growing.LARGE, growing.RECORDS, growing.SEAL_AT, sources.RECORDS = kept

@@ -26,7 +26,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def files(dataset: hf.Dataset) -> list[Path]:
     """In the order of their records."""
     folder = dataset.path / "segments"
-    return [folder / f"{s.digest}.arrow" for s in dataset.ledger.store.segments()]
+    return [folder / f"{s.digest}.arrow" for s in dataset._ledger.store.segments()]
 
 
 def test_any_arrow_tool_reads_them(tmp_path: Path) -> None:
@@ -38,13 +38,15 @@ def test_any_arrow_tool_reads_them(tmp_path: Path) -> None:
         assert together.to_pylist() == records(0, 100)
         assert pl.concat([pl.read_ipc(path) for path in found]).rows(named=True) == records(0, 100)
         for table in tables:
-            assert table.schema.metadata[b"holdfast.dataset"].decode() == dataset.ledger.fingerprint
+            assert (
+                table.schema.metadata[b"holdfast.dataset"].decode() == dataset._ledger.fingerprint
+            )
 
 
 def test_names_are_hashes(tmp_path: Path) -> None:
     with made(tmp_path / "data", count=100) as dataset:
         dataset.append(records(100, 105))
-        dataset.data.seal()
+        dataset._data.seal()
         assert sorted(files(dataset)) == sorted((dataset.path / "segments").iterdir())
         for path in files(dataset):
             assert path.stem == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -65,13 +67,13 @@ def test_identical_appends_share_a_file(tmp_path: Path) -> None:
     with made(tmp_path / "data") as dataset:
         for _ in range(3):
             dataset.append(records(0, 25))
-            dataset.data.sums([OLD], dataset.n)  # the file is mapped while it is written again
+            dataset._data.sums([OLD], dataset.n)  # the file is mapped while it is written again
         assert len(set(files(dataset))) == 1
         assert len(list((dataset.path / "segments").iterdir())) == 1
-        assert dataset.data.sums([OLD], 75) == [3 * older(40, 25)]
+        assert dataset._data.sums([OLD], 75) == [3 * older(40, 25)]
         assert dataset.verify().segments == 3
     with opened(tmp_path / "data") as dataset:
-        assert dataset.data.sums([OLD], 75) == [3 * older(40, 25)]
+        assert dataset._data.sums([OLD], 75) == [3 * older(40, 25)]
 
 
 @pytest.mark.parametrize("harm", ["delete", "shorten", "change", "swap"])
@@ -107,7 +109,7 @@ def test_a_file_that_goes_while_the_dataset_is_open(tmp_path: Path) -> None:
     with made(tmp_path / "data", count=90) as dataset:
         files(dataset)[1].unlink()
         with pytest.raises(hf.LedgerCorrupt, match="missing"):
-            growing.GrowingData(dataset.ledger).sums([OLD], 90)
+            growing.GrowingData(dataset._ledger).sums([OLD], 90)
         with pytest.raises(hf.LedgerCorrupt):
             dataset.verify()
 

@@ -44,7 +44,7 @@ def dataset(tmp_path: Path) -> Iterator[hf.Dataset]:
 
 
 def kept(dataset: hf.Dataset) -> list[list[Any]]:
-    rows: list[list[Any]] = json.loads(dataset.data.text(0, dataset.n))
+    rows: list[list[Any]] = json.loads(dataset._data.text(0, dataset.n))
     return rows
 
 
@@ -325,7 +325,7 @@ def test_values_in_mappings(kind: str, value: Any, plain: Any, tmp_path: Path) -
     with one_column(tmp_path, kind) as dataset:
         dataset.append({"x": value})
         dataset.append([{}, {"x": None}])
-        dataset.data.seal()
+        dataset._data.seal()
         rows = kept(dataset)
         assert rows == [[plain], [None], [None]]
         assert type(rows[0][0]) is type(plain)
@@ -385,7 +385,7 @@ def test_files_that_end_early(form: str, part: float, dataset: hf.Dataset, tmp_p
 def test_segments_are_not_appended_again(dataset: hf.Dataset, tmp_path: Path) -> None:
     """That would give the same records a fresh budget; nor does another dataset take them."""
     dataset.append(RECORDS)
-    dataset.data.seal()
+    dataset._data.seal()
     [segment] = (dataset.path / "segments").iterdir()
     columns = SCHEMA.to_dict()
     with hf.create(tmp_path / "other", plan=adaptive_plan(), columns=columns) as other:

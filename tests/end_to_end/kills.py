@@ -105,7 +105,7 @@ class Witnessed:
         self._kept: dict[int, int] = {}  # batch: records
         with hf.create(path, plan=plan(), columns=COLUMNS) as dataset:
             dataset.append(records(0, FIRST))
-            dataset.data.seal()
+            dataset._data.seal()
 
     def check(self, *logs: Path) -> None:
         """After a kill: everything that anybody was told of is there, once, and paid for."""
@@ -126,14 +126,14 @@ class Witnessed:
     def _check_money(self, dataset: hf.Dataset) -> None:
         budget = dataset.session().budget
         charges = [to_units(entry) for entry in answers_of(dataset)]
-        assert sum(charges) == dataset.ledger.state.spent <= dataset.ledger.policy.budget
+        assert sum(charges) == dataset._ledger.state.spent <= dataset._ledger.policy.budget
         assert self._spent <= budget.spent <= budget.total
         self._spent = budget.spent
 
     def _check_appends(self, dataset: hf.Dataset, said: list[dict[str, Any]]) -> None:
         n, start = dataset.n, self._n
         assert n >= start
-        rows = json.loads(dataset.data.text(start, n - start)) if n > start else []
+        rows = json.loads(dataset._data.text(start, n - start)) if n > start else []
         found: dict[int, int] = {}
         at = 0
         while at < len(rows):
@@ -170,7 +170,7 @@ class Witnessed:
             self.seen["asks refused"] += line.get("done") == "refused"
             self.seen["seals acknowledged"] += line.get("done") == "seal"
         for seq, (key, value) in self._told.items():
-            entry = dataset.ledger.store.entry(seq)
+            entry = dataset._ledger.store.entry(seq)
             assert entry is not None
             body = entry.read()
             assert entry.kind == "answer"
@@ -185,24 +185,24 @@ class Witnessed:
         for line in said:
             if line.get("about") != "ask" or line["key"] in finished:
                 continue
-            before, key, queries = dataset.ledger.state, line["key"], line["queries"]
+            before, key, queries = dataset._ledger.state, line["key"], line["queries"]
             keyed = [e for e in answers_of(dataset) if e.read()["key"].partition("/")[0] == key]
             assert len(keyed) in (0, len(queries)), "some of what was asked together"
             try:
                 first = ask(session, queries, key)
             except hf.BudgetExhausted:
                 assert not keyed
-                assert dataset.ledger.state == before
+                assert dataset._ledger.state == before
                 continue
             assert [a.recorded for a in first] == [bool(keyed)] * len(queries)
             if keyed:
                 assert [e.seq for e in keyed] == [a.entry for a in first]
-            after = dataset.ledger.state
+            after = dataset._ledger.state
             assert after.answers == before.answers + (0 if keyed else len(queries))
             again = ask(session, queries, key)
             assert [a.value for a in again] == [a.value for a in first]
             assert all(a.recorded for a in again)
-            assert dataset.ledger.state == after
+            assert dataset._ledger.state == after
             self.seen[
                 "open questions, in the ledger" if keyed else "open questions, not there"
             ] += 1
@@ -210,7 +210,7 @@ class Witnessed:
 
 
 def answers_of(dataset: hf.Dataset) -> list[Entry]:
-    return [entry for entry in dataset.ledger.store.entries() if entry.kind == "answer"]
+    return [entry for entry in dataset._ledger.store.entries() if entry.kind == "answer"]
 
 
 def to_units(entry: Entry) -> int:

@@ -42,12 +42,12 @@ def append_many(writer: Dataset) -> None:
 
 def seal(writer: Dataset) -> None:
     writer.append(records(writer.n, writer.n + 1))
-    writer.data.seal()
+    writer._data.seal()
 
 
 def ask(writer: Dataset) -> None:
     with contextlib.suppress(hf.BudgetExhausted):
-        writer.session().ask(f"age > {writer.ledger.head.seq}")
+        writer.session().ask(f"age > {writer._ledger.head.seq}")
 
 
 CHANGES = [append_few, append_many, seal, ask]
@@ -69,7 +69,7 @@ def overtaken(
     owner, name = LOOKS[look]
     real = getattr(owner, name)
     happened: list[bool] = []
-    ours = {id(writer.ledger), id(writer.ledger.store), id(writer.ledger._witness)}
+    ours = {id(writer._ledger), id(writer._ledger.store), id(writer._ledger._witness)}
 
     def looked(self: Any, *args: Any) -> Any:
         found = real(self, *args)
@@ -133,7 +133,7 @@ def test_a_refusal_is_not_made_up(writer: Dataset) -> None:
                 told += 1
             except hf.BudgetExhausted:
                 break
-        assert told == writer.ledger.state.answers - 1
+        assert told == writer._ledger.state.answers - 1
         assert writer.session().budget == other.session().budget
         with pytest.raises(hf.BudgetExhausted):
             writer.session().ask("bmi > 1000")

@@ -115,7 +115,7 @@ class Load:
 
     def seal(self) -> None:
         self._log.say(about="seal")
-        self._dataset.data.seal()
+        self._dataset._data.seal()
         self._log.say(done="seal")
 
 

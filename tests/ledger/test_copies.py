@@ -267,7 +267,7 @@ def test_trouble_with_the_disk_is_not_called_corruption(clinic, monkeypatch) -> 
         raise hf.StorageFailed("reading", "Input/output error", "see to the disk")
 
     with opened(clinic) as dataset:
-        monkeypatch.setattr(dataset.data, "text", fail)
+        monkeypatch.setattr(dataset._data, "text", fail)
         with pytest.raises(hf.StorageFailed):
             dataset.verify()
 
@@ -279,7 +279,7 @@ def test_verifying_changes_nothing_and_may_be_interrupted_by_writers(clinic) -> 
             if entry == 3:
                 two.session().ask("age > 3")
                 two.append(records(1950, 1955))
-                two.data.seal()
+                two._data.seal()
 
         verified = one.verify(meddle)
         assert verified.entries == 10

@@ -267,7 +267,7 @@ def test_others_may_write_while_a_dataset_is_opened(
 
                 def meanwhile(self, *args, real=real, todo=todo):
                     found = real(self, *args)
-                    if todo and self is not other.ledger.store:
+                    if todo and self is not other._ledger.store:
                         todo.pop()()
                     return found
 
@@ -282,7 +282,7 @@ def write_something(dataset: Dataset, i: int) -> None:
     dataset.append(records(dataset.n, dataset.n + 1))
     dataset.session().ask(f"age > {i} + 0.25")
     if i % 2:
-        dataset.data.seal()
+        dataset._data.seal()
 
 
 def test_others_may_write_while_a_ledger_is_taken_in(batches, tmp_path, monkeypatch) -> None:
@@ -293,7 +293,7 @@ def test_others_may_write_while_a_ledger_is_taken_in(batches, tmp_path, monkeypa
 
         def meanwhile(self):
             found = real(self)
-            if todo and self is one.ledger.store:
+            if todo and self is one._ledger.store:
                 todo.pop()()
             return found
 
@@ -301,12 +301,12 @@ def test_others_may_write_while_a_ledger_is_taken_in(batches, tmp_path, monkeypa
         assert one.n == 901
         assert not todo
         assert one.n == 902
-        assert one.ledger.filter.remaining(200) == other.ledger.filter.remaining(200)
+        assert one._ledger.filter.remaining(200) == other._ledger.filter.remaining(200)
 
 
 def test_opening_does_not_wait_for_whoever_writes(clinic, monkeypatch) -> None:
     monkeypatch.setattr("holdfast.ledger.store._BUSY_SECONDS", 0.05)
-    with opened(clinic) as one, one.ledger.store.writing(), opened(clinic) as other:
+    with opened(clinic) as one, one._ledger.store.writing(), opened(clinic) as other:
         assert other.n == 1950
         assert other.verify().answers == 4
 

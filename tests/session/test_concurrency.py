@@ -28,7 +28,7 @@ def in_threads(*works) -> list:
 
 def test_two_threads_share_the_budget(tmp_path) -> None:
     with made(tmp_path / "clinic", count=600) as dataset:
-        fits = dataset.ledger.answers_left(600)
+        fits = dataset._ledger.answers_left(600)
 
         def work(name: str):
             session, told = dataset.session(name), 0
@@ -125,7 +125,7 @@ def test_records_that_arrive_between_the_sums_and_the_charge_do_not_count(
 
 def test_a_refresh_does_not_disturb_a_thread_that_writes(clinic, session) -> None:
     """Reloading must not put an empty filter, or an old head, under somebody's transaction."""
-    ledger, store = clinic.ledger, clinic.ledger.store
+    ledger, store = clinic._ledger, clinic._ledger.store
     real, inside, done = store.head, threading.Event(), threading.Event()
 
     def slow_head():

@@ -55,7 +55,7 @@ def test_an_interrupt_while_recovering_leaves_nothing_behind(tmp_path):
         session = dataset.session()
         with (
             mock.patch.object(Ledger, "_reload", side_effect=KeyboardInterrupt),
-            mock.patch.object(dataset.ledger.store, "_commit", side_effect=MemoryError),
+            mock.patch.object(dataset._ledger.store, "_commit", side_effect=MemoryError),
             pytest.raises(KeyboardInterrupt),
         ):
             session.ask("age > 1")
@@ -70,7 +70,7 @@ def test_appends_are_salted(tmp_path):
     for name in "ab":
         with hf.create(tmp_path / name, plan=adaptive_plan(), columns=COLUMNS) as dataset:
             dataset.append({"x": 1})
-            heads.add(dataset.ledger.head.read()["salt"])
+            heads.add(dataset._ledger.head.read()["salt"])
     assert len(heads) == 2
 
 

@@ -36,7 +36,7 @@ print(json.dumps(told))
 def test_two_processes_that_ask_and_append_at_once(tmp_path) -> None:
     path = tmp_path / "clinic"
     with made(path, count=600) as dataset:
-        fits = dataset.ledger.answers_left(600)
+        fits = dataset._ledger.answers_left(600)
     here = str(__import__("runtime").__file__).rpartition("/")[0]
     processes = [
         subprocess.Popen(
@@ -60,11 +60,11 @@ def test_two_processes_that_ask_and_append_at_once(tmp_path) -> None:
         assert verified.answers == fits == len(dataset.transcript)
         recorded = {answer.entry: answer.value for answer in dataset.transcript}
         assert told.items() <= recorded.items()
-        assert dataset.ledger.state.spent == fits * dataset.ledger.policy.mechanism.charge(600)
+        assert dataset._ledger.state.spent == fits * dataset._ledger.policy.mechanism.charge(600)
         appended = (dataset.n - 600) // 3
         assert pairs == 2 * appended
         # every append is there whole, in some order
-        ages = [row[0] for part in dataset.ledger.store.pending() for row in json.loads(part.rows)]
+        ages = [row[0] for part in dataset._ledger.store.pending() for row in json.loads(part.rows)]
         assert len(ages) == dataset.n
         assert ages[:600] == [row["age"] for row in records(0, 600)]
 

@@ -62,7 +62,7 @@ def test_the_numbers_of_a_refusal_are_true(tmp_path) -> None:
     with made(tmp_path / "clinic", count=600) as dataset:
         session = dataset.session()
         error = exhausted(session)
-        policy = dataset.ledger.policy
+        policy = dataset._ledger.policy
         assert error.round == 600
         assert error.charge == to_float(policy.mechanism.charge(600))
         assert error.remaining == session.budget.remaining < error.charge
@@ -115,7 +115,7 @@ def test_batches_run_as_they_were_planned(tmp_path) -> None:
             session.ask("age > 1")
         assert caught.value.numbers["more_records"] == 100
         assert session.quote("age > 1").more_records == 100
-        for i, (round, count) in enumerate(dataset.ledger.policy.schedule):
+        for i, (round, count) in enumerate(dataset._ledger.policy.schedule):
             dataset.append(records(dataset.n, round + 10))
             for j in range(count):
                 assert session.ask(f"age > {j} + {i} / 7").round == round
@@ -137,6 +137,8 @@ def test_a_batch_that_was_left_out_is_refused_late_and_told_so(tmp_path) -> None
         session.hold(1400)
         assert session.ask("age > 50").round == 1400
         with opened(dataset.path) as again:
-            assert again.ledger.filter.remaining(2000) == dataset.ledger.filter.remaining(2000) == 0
-            assert again.ledger.filter.remaining(800) == dataset.ledger.filter.remaining(800)
+            assert (
+                again._ledger.filter.remaining(2000) == dataset._ledger.filter.remaining(2000) == 0
+            )
+            assert again._ledger.filter.remaining(800) == dataset._ledger.filter.remaining(800)
         dataset.verify()

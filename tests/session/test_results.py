@@ -128,9 +128,9 @@ def test_a_closed_dataset_says_so(clinic, session) -> None:
 def test_time_does_not_go_back(tmp_path) -> None:
     times = iter([100.0, 50.0, 200.0, 0.0, -1e9, 150.0])
     with made(tmp_path / "clinic", count=0) as dataset:
-        dataset.ledger._clock = lambda: next(times)
+        dataset._ledger._clock = lambda: next(times)
         dataset.append(records(0, 900))
-        dataset.ledger._clock = lambda: 0.0
+        dataset._ledger._clock = lambda: 0.0
         first = dataset.session().ask("age > 1")
         second = dataset.session().ask("age > 2")
         assert first.time <= second.time

@@ -27,7 +27,7 @@ from runtime import (
 def test_an_answer_says_everything(clinic, session) -> None:
     plan = adaptive_plan()
     answer = session.ask("age > 50")
-    charge = clinic.ledger.policy.mechanism.charge(1000)
+    charge = clinic._ledger.policy.mechanism.charge(1000)
     assert answer.query == "fraction(age > 50)"
     assert answer.text == "age > 50"
     assert answer.width == plan.width
@@ -188,18 +188,18 @@ def test_many_are_one_commit_and_one_pass(clinic, session, commits, monkeypatch)
 
 
 def test_many_with_the_same_twice_charge_once(clinic, session) -> None:
-    charge = clinic.ledger.policy.mechanism.charge(1000)
+    charge = clinic._ledger.policy.mechanism.charge(1000)
     one, two, three, four = session.ask_many(
         ["age > 1", "age>1.0", "age > 2", "(age > 1)"], key="k"
     )
     assert one.value == two.value == four.value
     assert [a.recorded for a in (one, two, three, four)] == [False, True, False, True]
-    assert clinic.ledger.state.spent == 2 * charge
+    assert clinic._ledger.state.spent == 2 * charge
     assert len(session.transcript) == 2
     clinic.append(records(1000, 1001))
     again = session.ask_many(["age > 1", "age > 1", "age > 2", "age > 1"], key="k")
     assert [a.value for a in again] == [one.value, one.value, three.value, one.value]
-    assert clinic.ledger.state.spent == 2 * charge
+    assert clinic._ledger.state.spent == 2 * charge
 
 
 def test_many_are_all_or_nothing(clinic, session) -> None:
@@ -208,7 +208,7 @@ def test_many_are_all_or_nothing(clinic, session) -> None:
     with pytest.raises(hf.BudgetExhausted) as caught:
         session.ask_many([f"age < {i}" for i in range(4)])
     assert contents(clinic.path) == before
-    charge = clinic.ledger.policy.mechanism.charge(1000)
+    charge = clinic._ledger.policy.mechanism.charge(1000)
     assert caught.value.charge == to_float(4 * charge)
     # of these only two are new
     session.ask_many(["age > 1", "age > 2", "age < 1", "age < 2"])
@@ -335,7 +335,7 @@ def test_the_budget_is_shared_by_all_analysts(clinic) -> None:
     ann.ask("age > 1")
     bob.ask("age > 2")
     assert ann.budget == bob.budget
-    assert ann.budget.spent == to_float(2 * clinic.ledger.policy.mechanism.charge(1000))
+    assert ann.budget.spent == to_float(2 * clinic._ledger.policy.mechanism.charge(1000))
     assert bob.ask("age > 1").analyst == "ann"
     assert [a.analyst for a in ann.transcript] == ["ann", "bob"]
     exhausted(ann)

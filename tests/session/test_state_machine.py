@@ -199,7 +199,7 @@ class Machine(RuleBasedStateMachine):
 
     def do(self, fault: str | None, work: Callable[[], Any], which: int) -> tuple[str, Any]:
         """What came of it: told, refused (nothing happened), or lost (it happened, untold)."""
-        store = self.open[which][0].ledger.store
+        store = self.open[which][0]._ledger.store
         if fault == "full":
             [pages] = store._connection.execute("PRAGMA page_count").fetchone()
             store._connection.execute(f"PRAGMA max_page_count = {pages}")
@@ -235,7 +235,7 @@ class Machine(RuleBasedStateMachine):
     @rule(fault=Faults, which=st.integers(0, 1))
     def seal(self, fault: str | None, which: int) -> None:
         which %= len(self.open)
-        self.do(fault, self.open[which][0].data.seal, which)
+        self.do(fault, self.open[which][0]._data.seal, which)
 
     @rule(bad=st.sampled_from(({"age": "old"}, {"weight": 1}, 7)), which=st.integers(0, 1))
     def append_badly(self, bad: Any, which: int) -> None:
@@ -330,8 +330,8 @@ class Machine(RuleBasedStateMachine):
     def sum_over_a_snapshot(self, age: int, share: float, which: int) -> None:
         dataset = self.open[which % len(self.open)][0]
         round = int(share * self.model.n)
-        measure = hf.fraction(f"age > {age}").measure(dataset.ledger.schema)
-        assert dataset.data.sums([measure], round) == [older(age, round)]
+        measure = hf.fraction(f"age > {age}").measure(dataset._ledger.schema)
+        assert dataset._data.sums([measure], round) == [older(age, round)]
 
     # ------------------------------------------------------------------- open, close, verify
 
@@ -394,7 +394,7 @@ class Machine(RuleBasedStateMachine):
         except hf.LedgerCorrupt:
             return
         with dataset:
-            state = dataset.ledger.state
+            state = dataset._ledger.state
             found = (state.records, state.answers, state.spent)
             assert found in self.history[0 if witness == "old" else self.witnessed :]
             dataset.verify()
@@ -406,14 +406,14 @@ class Machine(RuleBasedStateMachine):
     def everything_is_as_in_the_model(self) -> None:
         for dataset, session in self.open:
             assert dataset.n == self.model.n
-            state, policy = dataset.ledger.state, dataset.ledger.policy
+            state, policy = dataset._ledger.state, dataset._ledger.policy
             assert (state.records, state.answers, state.spent) == self.model.state
             assert state.spent <= policy.budget
-            left = dataset.ledger.filter.remaining(policy.first_round)
+            left = dataset._ledger.filter.remaining(policy.first_round)
             if policy.schedule is None:
                 assert left == policy.budget - state.spent
             for round in policy.rounds or (N0, 2000):
-                fitting = dataset.ledger.answers_left(round)
+                fitting = dataset._ledger.answers_left(round)
                 assert not fitting or self.model.fits(round, fitting)
                 assert not self.model.fits(round, fitting + 1)
             assert session.budget.remaining >= 0.0

@@ -31,7 +31,7 @@ def transcript(dataset: Path, analyst: str | None, last: int | None, as_json: bo
     from holdfast import session
 
     with session.open(dataset) as opened:
-        answers = session.Transcript(opened.ledger, analyst)
+        answers = opened.transcript_of(analyst)
         console.show_transcript(answers if last is None else answers.last(last), as_json)
 
 

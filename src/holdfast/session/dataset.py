@@ -123,16 +123,16 @@ class Dataset:
             raise InvalidInput("the dataset", "a folder that is there", str(path), hint)
         if not (path / FILE).exists() and not folder.exists():
             raise InvalidInput("the dataset", "a folder that holdfast create made", str(path))
-        self.ledger = Ledger(path, clock)
+        self._ledger = Ledger(path, clock)
         try:
             if not folder.is_dir():
                 raise LedgerCorrupt("the dataset", f"its folder {segments.FOLDER!r} is missing")
-            for segment in self.ledger.store.segments():
+            for segment in self._ledger.store.segments():
                 segments.check_there(folder, segment)
         except BaseException:
-            self.ledger.close()
+            self._ledger.close()
             raise
-        self.data = GrowingData(self.ledger)
+        self._data = GrowingData(self._ledger)
         self._noise = noise
 
     # ------------------------------------------------------------------------------ looking
@@ -140,7 +140,7 @@ class Dataset:
     @property
     def n(self) -> int:
         """How many records there are now."""
-        return self.ledger.refresh().records
+        return self._ledger.refresh().records
 
     def __len__(self) -> int:
         return self.n
@@ -148,25 +148,29 @@ class Dataset:
     @property
     def plan(self) -> Plan:
         """The plan it was created with."""
-        return self.ledger.plan
+        return self._ledger.plan
 
     @property
     def columns(self) -> dict[str, str]:
         """Names and types of the columns."""
-        return self.ledger.schema.to_dict()
+        return self._ledger.schema.to_dict()
 
     @property
     def transcript(self) -> Transcript:
         """All answers so far."""
-        return Transcript(self.ledger)
+        return self.transcript_of(None)
+
+    def transcript_of(self, analyst: str | None) -> Transcript:
+        """The answers that one analyst asked for; None stands for all."""
+        return Transcript(self._ledger, analyst)
 
     @property
     def rounds(self) -> tuple[Round, ...]:
         """The rounds at which answers were given, in order."""
-        charge = self.ledger.policy.mechanism.charge
+        charge = self._ledger.policy.mechanism.charge
         return tuple(
             Round(round, answers, to_float(answers * charge(round)))
-            for round, answers in self.ledger.store.rounds()
+            for round, answers in self._ledger.store.rounds()
         )
 
     def __repr__(self) -> str:
@@ -174,7 +178,7 @@ class Dataset:
 
     def status(self) -> Status:
         """Where it stands, in numbers."""
-        ledger, policy = self.ledger, self.ledger.policy
+        ledger, policy = self._ledger, self._ledger.policy
         state = ledger.refresh()
         total, round, advice = policy.budget, None, None
         try:
@@ -220,7 +224,7 @@ class Dataset:
         A hundred records or more that were all appended before are refused: counted twice, they
         would void every width. Say ``again`` if they are new all the same.
         """
-        count = self.data.append(source, format, progress, again)
+        count = self._data.append(source, format, progress, again)
         return Appended(count, self.n)
 
     def session(self, analyst: str = "analyst") -> Session:
@@ -229,13 +233,13 @@ class Dataset:
         if noise is None:
             noise = system_noise()
             noise.fill()  # ahead of the first question, whose time is then not the noise's
-        return Session(self.ledger, self.data, noise, analyst)
+        return Session(self._ledger, self._data, noise, analyst)
 
     def verify(self, progress: Callable[[int], None] | None = None) -> Verification:
         """Replay all of it: hashes, charges, widths, records. LedgerCorrupt names what is wrong."""
-        replayed = replay(self.ledger, self.data.text, progress)
+        replayed = replay(self._ledger, self._data.text, progress)
         folder = self.path / segments.FOLDER
-        named = {segments.path_of(folder, s.digest).name for s in self.ledger.store.segments()}
+        named = {segments.path_of(folder, s.digest).name for s in self._ledger.store.segments()}
         return Verification(
             path=str(self.path),
             entries=replayed.entries,
@@ -249,7 +253,7 @@ class Dataset:
 
     def close(self) -> None:
         """Let go of the files. Everything is on the disk already."""
-        self.ledger.close()
+        self._ledger.close()
 
     def __enter__(self) -> Self:
         return self
