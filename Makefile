@@ -28,9 +28,8 @@ help:  ## show this list
 
 demo: $(DEMO_READY)  ## grow a dataset, ask it until it is exhausted, verify it, draw pictures
 	@$(BIN)/python examples/climb.py demo
-	@echo && echo "==> the same from the command: where the dataset stands, and two pictures"
+	@echo && echo "==> from the command: where the dataset stands, and what other bounds would give"
 	$(BIN)/holdfast status demo/climb
-	@$(BIN)/holdfast plot demo/climb --out demo/analysis.png
 	@$(BIN)/holdfast plan --n0 20000 --n 60000 --alpha 0.1 --beta 0.05 --batches 4 --compare --plot demo/plan.png
 
 test: lint types imports unit  ## everything that has to be green: lint, types, imports, unit

@@ -241,3 +241,32 @@ def test_a_plan_in_batches_and_one_for_rare_events_say_what_they_are(run):
     rare = " ".join(run("plan", *question, "--rare", "0.02")[1].split())
     assert re.search(r"near 0.02, up to ± 0.\d+ elsewhere", rare)
     assert "for comparison" in " ".join(run("plan", *question, "--certificate", "split")[1].split())
+
+
+def test_columns_correct_what_a_sample_shows(run, clinic):
+    Path("m.csv").write_text("age,rating\n4,NA\n5,3.5\n")
+    made = told(run, "create", "m", "--plan", "plan.json", "--like", "m.csv", "--column",
+                "rating:float", "--json")  # fmt: skip
+    assert made["columns"] == {"age": "int", "rating": "float"}
+    code, _, err = run("append", "m", "m.csv")
+    assert code == 2
+    assert "record 1, column 'rating'" in err
+    assert run("create", "x", "--plan", "plan.json", "--like", "m.csv", "--column", "b:int")[0] == 2
+    Path("semicolons.csv").write_text("age;rating\n4;3\n")
+    code, _, err = run("create", "y", "--plan", "plan.json", "--like", "semicolons.csv")
+    assert code == 2
+    assert "separated by commas" in err
+    Path("text.json").write_text("Plan · certificate sharp")
+    code, _, err = run("create", "z", "--plan", "text.json", "--like", "m.csv")
+    assert code == 2
+    assert "holdfast plan ... --json > plan.json" in err
+
+
+def test_an_open_quote_is_told(run, clinic):
+    text = 'age,bmi,smoker,city\n1,2,true,a\n2,3,true,"b\n3,4,true,c\n4,5,false,d\n'
+    Path("open.csv").write_text(text)
+    code, _, err = run("append", clinic, "open.csv")
+    assert code == 2
+    assert "open at the end of the file" in err
+    Path("closed.csv").write_text(text.replace('"b\n3,4,true,c\n4', '"b\n"\n4'))
+    assert run("append", clinic, "closed.csv")[0] == 0

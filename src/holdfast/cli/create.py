@@ -31,7 +31,8 @@ from holdfast.errors import InvalidInput
     "columns",
     metavar="NAME:TYPE",
     multiple=True,
-    help="A column and its type: int, float, bool or str. Repeat it for each.",
+    help="A column and its type: int, float, bool or str. Repeat it for each; with --like, only "
+    "for those that the sample shows wrong.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def create(
@@ -40,8 +41,9 @@ def create(
     """Make a dataset, bound to its plan, in a folder of its own.
 
     \b
-    holdfast plan --n0 20000 --n 2000000 --alpha 0.05 --beta 0.05 --json > plan.json
+    holdfast plan --n0 20000 --n 2000000 --alpha 0.1 --beta 0.05 --json > plan.json
     holdfast create clinic --plan plan.json --like jan.csv
+    holdfast create clinic --plan plan.json --like jan.csv --column rating:float
     holdfast create clinic --plan plan.json --column age:int --column city:str
 
     No record of the sample is kept: append it if it is to count.

@@ -13,7 +13,7 @@ from pyarrow import csv
 
 from holdfast.data.frames import SAMPLE, schema_of
 from holdfast.data.tables import check_names
-from holdfast.errors import BadRecord
+from holdfast.errors import BadRecord, InvalidInput
 from holdfast.queries import Schema
 
 _BLOCK = 1 << 24  # bytes read at a time
@@ -26,6 +26,9 @@ def told_by_csv(path: Path, separator: str) -> Schema:
     scan = partial(pl.scan_csv, path, separator=separator, glob=False)
     types = scan(infer_schema_length=SAMPLE).collect_schema()
     texts = scan(infer_schema=False, n_rows=SAMPLE).collect()
+    if len(types) == 1 and any(mark in next(iter(types)) for mark in ";\t|"):
+        required = "separated by commas, or by tabs if it is named *.tsv"
+        raise InvalidInput("the file", required, str(path), "save it that way")
     missing = [name for name in texts.columns if texts[name].null_count() == texts.height]
     return schema_of(pl.DataFrame(schema={**types, **dict.fromkeys(missing, pl.Null())}))
 
@@ -61,16 +64,31 @@ def csv_texts(path: Path, separator: str, schema: Schema) -> Iterator[pl.DataFra
             ),
         )
         check_names(reader.schema)
-        done = 0
+        done, last = 0, pl.DataFrame()
         for batch in chain(reader, [pa.RecordBatch.from_pylist([], reader.schema)]):
-            yield _decoded(batch, done)
+            frame = _decoded(batch, done)
+            yield frame
             done += batch.num_rows
+            last = frame.tail(1) if frame.height else last
+        _refuse_open_quote(path, last, done)
     except pa.ArrowInvalid:
         if not ragged:
             raise
         row = ragged[0]
         required = f"{row.expected_columns:,} fields, as the first line has"
         raise BadRecord(row.number - 1, None, required, f"{row.actual_columns:,}") from None
+
+
+def _refuse_open_quote(path: Path, last: pl.DataFrame, record: int) -> None:
+    """A quote that nothing closes swallows all lines after it; the last record then shows it."""
+    for name in last.columns:
+        value = last[name].item()
+        if isinstance(value, str) and "\n" in value:
+            with path.open("rb") as file:
+                quotes = sum(block.count(b'"') for block in iter(partial(file.read, _BLOCK), b""))
+            if quotes % 2:
+                required = "closed: a field that begins with a quote ends with one"
+                raise BadRecord(record, name, required, "open at the end of the file")
 
 
 def _decoded(batch: pa.RecordBatch, done: int) -> pl.DataFrame:

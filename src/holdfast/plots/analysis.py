@@ -14,7 +14,7 @@ from holdfast.session import Answer, Round, Status
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LONGEST = 58
+_LONGEST = 36
 _MOST_NAMED = 24
 
 
@@ -32,11 +32,10 @@ def draw_analysis(
     _draw_budget(lower, rounds, status, colour)
     last = f"the last {len(answers):,} of " if len(answers) < status.answers else ""
     title = f"{Path(status.path).name}: {last}{status.answers:,} answers"
-    figure.suptitle(title, fontsize=11, x=0.01, ha="left", weight="bold")
     holds = f"all intervals of the analysis hold together with probability {percent(status.beta)}"
     if not answers:
         holds = "no answers yet"
-    upper.set_title(holds, fontsize=10, x=0.0, ha="left", color="#555555")
+    figure.suptitle(f"{title}\n{holds}", fontsize=11, x=0.01, ha="left")
     tidy(upper)
     tidy(lower)
     save(figure, [path])

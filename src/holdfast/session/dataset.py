@@ -277,12 +277,11 @@ def create(
     """A new dataset in a folder of its own, bound to its plan.
 
     Say the ``columns`` (int, float, bool, str) or give a file or table ``like`` which records will
-    come. ``plan`` may be the path of a file that ``holdfast plan --json`` wrote.
+    come; with both, ``columns`` corrects what the sample seems to hold. ``plan`` may be the path of
+    a file that ``holdfast plan --json`` wrote.
     """
     target = Path(path).absolute()
-    if (columns is None) == (like is None):
-        raise InvalidInput("columns", "given, or else like, and not both", columns)
-    schema = Schema.of(columns) if columns is not None else sampled_schema(like)
+    schema = _schema_of(columns, like)
     from holdfast.planning.certified import check_certified  # it loads scipy, which open() need not
 
     checked = _plan_of(plan)
@@ -314,6 +313,19 @@ def open(path: str | Path) -> Dataset:
     return Dataset(Path(path))
 
 
+def _schema_of(columns: Mapping[str, str] | None, like: Any) -> Schema:
+    if like is None:
+        if columns is None:
+            required = "given, by name and type, or else by a file or table like which records come"
+            raise InvalidInput("columns", required, None, "like=, or --like or --column")
+        return Schema.of(columns)
+    seen = sampled_schema(like).to_dict()
+    for name in columns or {}:
+        if name not in seen:
+            raise InvalidInput("columns", f"of the sample: {', '.join(seen)}", name)
+    return Schema.of({**seen, **(columns or {})})
+
+
 def _plan_of(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
     if isinstance(plan, Plan):
         return plan
@@ -324,7 +336,15 @@ def _plan_of(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
     except (OSError, UnicodeDecodeError) as error:
         required = "the name of a file that holdfast plan --json wrote"
         raise InvalidInput("plan", required, str(plan)) from error
-    return Plan.from_json(text)
+    try:
+        return Plan.from_json(text)
+    except InvalidInput as error:
+        if error.parameter != "plan":
+            raise
+        hint = "make one with: holdfast plan ... --json > plan.json"
+        raise InvalidInput("plan", "a file that holdfast plan --json wrote", str(plan), hint) from (
+            None
+        )
 
 
 def _check_vacant(target: Path) -> None:
