@@ -1,6 +1,8 @@
 """Forks, moves, interrupts: what a process does around an open dataset."""
 
+import copy
 import os
+import pickle
 from unittest import mock
 
 import pytest
@@ -87,3 +89,24 @@ def test_the_width_covers_the_rounding_of_a_mean_far_from_zero(tmp_path):
         assert answer.interval[0] <= base + 384 <= answer.interval[1]
         assert abs(answer.value - (base + 384)) <= answer.width
         assert answer.width >= 256
+
+
+def test_results_can_be_copied_and_pickled(tmp_path):
+    with made(tmp_path / "clinic", count=600) as dataset:
+        session = dataset.session()
+        results = [
+            session.quote("age > 1"),
+            session.ask("age > 1"),
+            session.ask("mean(age, 0, 100)"),
+            session.budget,
+            dataset.status(),
+            dataset.verify(),
+            *dataset.rounds,
+            dataset.plan,
+        ]
+    for result in results:
+        for other in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+            assert other == result
+            assert other.to_dict() == result.to_dict()
+        assert "<table>" in result._repr_html_()
+        assert len(str(result)) < 300

@@ -6,9 +6,11 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from holdfast import numerals
 from holdfast.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -70,6 +72,25 @@ class Plan:
 
     def __hash__(self) -> int:
         return hash(self.to_json())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles go by way of the JSON text, as frozen mappings can't be copied."""
+        return Plan.from_json, (self.to_json(),)
+
+    def __str__(self) -> str:
+        return (
+            f"plan of up to {self.queries:,} queries within ± {numerals.width(self.width)}, all "
+            f"together with probability {numerals.percent(self.beta)}, from {self.n0:,} to "
+            f"{self.n:,} records ({self.certificate})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
+            for name, value in self.to_dict().items()
+            if value is not None
+        )
+        return f"<table><caption>{escape(str(self))}</caption>{rows}</table>"
 
     def schedule(self) -> Schedule | None:
         """The rounds and the queries in each that a plan in batches fixes; None if adaptive."""

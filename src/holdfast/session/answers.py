@@ -29,6 +29,12 @@ class Shown:
     def __repr__(self) -> str:
         return f"<{type(self).__name__.lower()}: {self}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For copies and pickles: frozen mappings as plain ones, which can be copied."""
+        values = (getattr(self, field.name) for field in fields(cast("Any", self)))
+        plain = (dict(value) if isinstance(value, Mapping) else value for value in values)
+        return type(self), tuple(plain)
+
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
