@@ -18,7 +18,7 @@ from holdfast.data.segments import FOLDER, RECORDS, SegmentWriter, read_segment,
 from holdfast.data.sources import Batch, as_frame, batches
 from holdfast.errors import LedgerCorrupt
 from holdfast.ledger.entries import Entry
-from holdfast.ledger.ledger import Ledger, content_of
+from holdfast.ledger.ledger import Ledger, content_of, content_of_files
 from holdfast.ledger.store import Segment
 from holdfast.queries import Measure
 
@@ -84,7 +84,7 @@ class GrowingData:
         intake.finish()  # the long part, before anybody else has to wait
         with ledger.writing():
             if not again:
-                ledger.check_new(content_of(intake.digests), intake.count)
+                ledger.check_new(content_of_files(intake.digests), intake.count)
             self._seal_pending()
             ledger.add_segments(intake.publish(ledger.state.records))
 
@@ -119,13 +119,13 @@ class GrowingData:
         with self._lock:
             self._catch_up(round)
             totals = [0] * len(measures)
-            groups: dict[tuple[int, int], list[int]] = {}
+            groups: dict[int, list[int]] = {}
             for i, measure in enumerate(measures):
                 known, total = self._sums.nearest(measure.canonical, round)
                 totals[i] = total
                 if known != round:
-                    groups.setdefault((known, round), []).append(i)
-            for (known, _), members in groups.items():
+                    groups.setdefault(known, []).append(i)
+            for known, members in groups.items():
                 low, high = min(known, round), max(known, round)
                 parts = self._engine.sums([measures[i] for i in members], low, high)
                 for i, part in zip(members, parts, strict=True):
@@ -217,10 +217,10 @@ class _Intake:
         self._writer.finish()
 
     @property
-    def digests(self) -> str:
-        """What stands for the content of the files, as in the ledger."""
+    def digests(self) -> list[str]:
+        """The digests of the files, in order."""
         assert self._writer is not None
-        return " ".join(written.digest for written in self._writer.finish())
+        return [written.digest for written in self._writer.finish()]
 
     def publish(self, start: int) -> list[Segment]:
         assert self._writer is not None

@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,8 @@ Clock = Callable[[], float]
 class Ledger:
     """Opened, checked and ready to be written; one writer at a time among all processes.
 
-    Opening takes the same time however long the ledger is: it checks the first and the last entry,
-    the witness, the manifest and the sums. :func:`holdfast.ledger.replay.replay` checks the rest.
+    Opening reads no record and few entries: it checks the first and the last, the witness, the
+    manifest, and the counts by round. :func:`holdfast.ledger.replay.replay` checks the rest.
     """
 
     state: State
@@ -153,7 +153,7 @@ class Ledger:
         body = {
             "start": self.state.records,
             "count": count,
-            "content": content_of(digests_of(segments)),
+            "content": content_of_files(segment.digest for segment in segments),
             "segments": [_described(segment) for segment in segments],
         }
         state = self.state.grown(count, self._now())
@@ -192,8 +192,7 @@ class Ledger:
             "time": after.time,
         }
         body = body if key is None else {**body, "key": key}
-        entry = next_entry(self._head, "answer", body, after)
-        self._head, self.state = entry, after
+        entry = self._chain("answer", body, after)
         self._new_answers[round, question(canonical, round)] = entry
         if key is not None:
             self.store.note_key(key, entry.seq)
@@ -215,10 +214,14 @@ class Ledger:
         self.store.note_key(key, answer.seq)
 
     def _add(self, kind: Kind, body: Mapping[str, Any], after: State) -> Entry:
-        entry = next_entry(self._head, kind, body, after)
+        entry = self._chain(kind, body, after)
         self.store.add(entry)
-        self._head, self.state = entry, after
         return entry
+
+    def _chain(self, kind: Kind, body: Mapping[str, Any], after: State) -> Entry:
+        """The next entry, which is now the head."""
+        self._head, self.state = next_entry(self._head, kind, body, after), after
+        return self._head
 
     def _now(self) -> float:
         """Time never goes back in a ledger, whatever the clock does."""
@@ -299,14 +302,14 @@ def fingerprint_of(created: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def digests_of(segments: Sequence[Segment]) -> str:
-    """What stands for the content of segments."""
-    return " ".join(segment.digest for segment in segments)
-
-
 def content_of(text: str) -> str:
-    """The hash of what an append brought."""
+    """The hash of what an append brought, as rows of text."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def content_of_files(digests: Iterable[str]) -> str:
+    """The hash of what an append brought, as files of these digests."""
+    return content_of(" ".join(digests))
 
 
 def question(canonical: str, round: int) -> bytes:

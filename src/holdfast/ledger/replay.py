@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.data.segments import FOLDER, check_bytes
 from holdfast.errors import HoldfastError, LedgerCorrupt, StorageFailed
 from holdfast.ledger.entries import GENESIS, Entry, State
-from holdfast.ledger.ledger import Ledger, content_of, digests_of, question
+from holdfast.ledger.ledger import Ledger, content_of, content_of_files, question
 from holdfast.ledger.store import Segment
 from holdfast.queries import query_of
 
@@ -131,7 +131,7 @@ class _Replay:
         state = self.state.grown(count, 0.0)
         if body["segments"]:
             segments = [Segment(**segment) for segment in body["segments"]]
-            content = content_of(digests_of(segments))
+            content = content_of_files(segment.digest for segment in segments)
             _must(body["content"] == content, "its content is not that of its files")
             for segment in segments:
                 state = self._sealed(state, segment)

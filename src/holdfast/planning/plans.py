@@ -6,12 +6,12 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from holdfast import numerals
 from holdfast.errors import InvalidInput
+from holdfast.shown import as_table
 
 if TYPE_CHECKING:
     from holdfast.theory.exposure import Schedule
@@ -85,12 +85,7 @@ class Plan:
         )
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
-            for name, value in self.to_dict().items()
-            if value is not None
-        )
-        return f"<table><caption>{escape(str(self))}</caption>{rows}</table>"
+        return as_table(str(self), self.to_dict())
 
     def schedule(self) -> Schedule | None:
         """The rounds and the queries in each that a plan in batches fixes; None if adaptive."""

@@ -4,44 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
-from typing import Any, cast, overload
+from typing import Any, overload
 
 from holdfast import numerals
 from holdfast.errors import LedgerCorrupt
 from holdfast.ledger.entries import Entry
 from holdfast.ledger.ledger import Ledger
 from holdfast.mechanisms import to_float
-
-
-class Shown:
-    """How results are shown: ``to_dict`` is what every surface prints."""
-
-    __slots__ = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON has them."""
-        names = (field.name for field in fields(cast("Any", self)))
-        return {name: _plain(getattr(self, name)) for name in names}
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__.lower()}: {self}>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For copies and pickles: frozen mappings as plain ones, which can be copied."""
-        values = (getattr(self, field.name) for field in fields(cast("Any", self)))
-        plain = (dict(value) if isinstance(value, Mapping) else value for value in values)
-        return type(self), tuple(plain)
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
-            for name, value in self.to_dict().items()
-            if value is not None
-        )
-        return f"<table><caption>{escape(str(self))}</caption>{rows}</table>"
+from holdfast.shown import Shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -243,16 +216,6 @@ def answer_of(entry: Entry, ledger: Ledger, recorded: bool) -> Answer:
 def when(seconds: float) -> str:
     """A time as text that sorts, in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Shown):
-        return value.to_dict()
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value
 
 
 def _decimals(width: float, span: float) -> int:

@@ -22,8 +22,9 @@ from holdfast.mechanisms import NoiseSource, system_noise, to_float
 from holdfast.numerals import several
 from holdfast.planning import Plan
 from holdfast.queries import Schema
-from holdfast.session.answers import Budget, Shown, Transcript
+from holdfast.session.answers import Budget, Transcript
 from holdfast.session.session import Session
+from holdfast.shown import Shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -309,7 +310,7 @@ def create(
 
 
 def open(path: str | Path) -> Dataset:
-    """A dataset that is there; checked in a moment, however long its ledger is."""
+    """A dataset that is there; opening reads no record and only the ends of the ledger."""
     return Dataset(Path(path))
 
 

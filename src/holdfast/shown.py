@@ -1,0 +1,51 @@
+"""How results are shown: one dictionary for every surface, one line for people, a table in HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from html import escape
+from typing import Any, cast
+
+
+def as_table(caption: str, values: Mapping[str, Any]) -> str:
+    """A table of names and values for a notebook; what does not apply is left out."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
+        for name, value in values.items()
+        if value is not None
+    )
+    return f"<table><caption>{escape(caption)}</caption>{rows}</table>"
+
+
+class Shown:
+    """A frozen dataclass that is a result: ``to_dict`` is what every surface prints."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as JSON has them."""
+        names = (field.name for field in fields(cast("Any", self)))
+        return {name: _plain(getattr(self, name)) for name in names}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lower()}: {self}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For copies and pickles: frozen mappings as plain ones, which can be copied."""
+        values = (getattr(self, field.name) for field in fields(cast("Any", self)))
+        plain = (dict(value) if isinstance(value, Mapping) else value for value in values)
+        return type(self), tuple(plain)
+
+    def _repr_html_(self) -> str:
+        return as_table(str(self), self.to_dict())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Shown):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value
