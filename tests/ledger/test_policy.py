@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -214,3 +215,15 @@ def test_terms_of_a_lopsided_answer_add_up_to_its_width() -> None:
     for unit in (0.0, 0.02, 0.3, 0.98):
         terms, bounds = policy.terms(unit, 0.0, 1.0, 0), policy.bounds(unit, 0.0, 1.0, 0)
         assert sum(terms.values()) == pytest.approx(bounds.width, rel=1e-9)
+
+
+def test_a_very_narrow_width_has_room_for_the_rounding_of_its_value() -> None:
+    plan = hf.plan(n0=10**10, n=10**10, queries=10, beta=0.1)
+    policy = Policy(plan)
+    assert plan.width < 1e-4
+    for unit in (0.25, 1 / 3, 1.0):
+        bounds = policy.bounds(unit, 0.0, 1.0, 0)
+        assert bounds.width == plan.width + 2.0**-52 == policy.widest(0.0, 1.0, 0)
+        assert sum(policy.terms(unit, 0.0, 1.0, 0).values()) == pytest.approx(bounds.width)
+        exact = Fraction(unit) - Fraction(plan.width)
+        assert Fraction(bounds.low) <= exact - Fraction(1, 2**54)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.theory.certificates.sharp import Lopsided
 
 _FEW = 8
+_NARROW = 1e-3  # by far: 1e-12 of it is 2^-50
 # These answer every query from all records that are there, with one noise for all.
 _ANSWERABLE = frozenset({"sharp", "ours-n", "ours-u", "adaptive"})
 
@@ -172,7 +173,7 @@ class Policy:
         With a grid of 2^bits steps per record the mean of what is asked, and that of its rounded
         values, differ by half a step; a whole step also covers the rounding of the arithmetic.
         """
-        grid, span = _grid(low, high, bits), high - low
+        grid, span = self._grid(low, high, bits), high - low
         below, above = self._unit_interval(value)
         return Bounds(
             low=max(low, math.nextafter(low + (below - grid) * span, -math.inf)),
@@ -182,13 +183,14 @@ class Policy:
 
     def terms(self, value: float, low: float, high: float, bits: int) -> Mapping[str, float]:
         """What the width of an answer ``value`` on [0, 1] adds up from."""
-        if self._lopsided is None and not bits:
+        grid = self._grid(low, high, bits)
+        if self._lopsided is None and not grid:
             return self.plan.terms
         terms, span = dict(self.plan.terms), high - low
         if self._lopsided is not None:  # the plan's own terms are those of an answer near `rare`
             terms["stability"] = max(self._unit_width(value) - self._lopsided.offset, 0.0)
-        if bits:
-            terms["grid"] = _grid(low, high, bits)
+        if grid:
+            terms["grid"] = grid
         return MappingProxyType({name: term * span for name, term in terms.items()})
 
     def _unit_width(self, value: float) -> float:
@@ -221,11 +223,14 @@ class Policy:
         unit = (
             plan.width if plan.rare is None else plan.constants["offset"] + plan.constants["kappa"]
         )
-        return (unit + _grid(low, high, bits)) * (high - low)
+        return (unit + self._grid(low, high, bits)) * (high - low)
 
+    def _grid(self, low: float, high: float, bits: int) -> float:
+        """What rounding adds to a width: to a mean's grid, and of the scaled value to a double.
 
-def _grid(low: float, high: float, bits: int) -> float:
-    """What a mean's grid, and the rounding of its scaled value to a double, add to its width."""
-    if not bits:
-        return 0.0
-    return 2.0**-bits + 2.0 * math.ulp(max(abs(low), abs(high))) / (high - low)
+        A fraction's value is rounded by 2^-54 at most, and its ends as much again. A width that is
+        rounded outwards by 1e-12 of itself has room for that, unless it is very narrow.
+        """
+        if bits:
+            return 2.0**-bits + 2.0 * math.ulp(max(abs(low), abs(high))) / (high - low)
+        return 0.0 if self.plan.width > _NARROW else 2.0**-52
