@@ -19,6 +19,9 @@ class SeededNoise:
     def draw(self, count: int) -> list[int]:
         return [discrete_gaussian(SCALE, self._bits) for _ in range(count)]
 
+    def bits(self) -> random.Random:
+        return random.Random(self._bits.getrandbits(64))
+
 
 class FastSeededNoise:
     """Doubles of NumPy's normal times SCALE, ten times as fast: for many runs.
@@ -33,9 +36,25 @@ class FastSeededNoise:
         # SCALE is a power of two, so the product is exact and a whole number but for tiny draws.
         return [int(z * float(SCALE)) for z in self._generator.standard_normal(count).tolist()]
 
+    def bits(self) -> random.Random:
+        return random.Random(int(self._generator.integers(2**63)))
+
+
+class NoBits:
+    """Zeros: the uniform number 0, with which an exponential mechanism chooses the best."""
+
+    def getrandbits(self, k: int, /) -> int:
+        return 0
+
 
 class NoNoise:
-    """Exact answers, which protect nothing: tests of coverage must fail with it."""
+    """Exact answers, which protect nothing: tests of coverage must fail with it.
+
+    A selection picks the first candidate of the smallest loss.
+    """
 
     def draw(self, count: int) -> list[int]:
         return [0] * count
+
+    def bits(self) -> NoBits:
+        return NoBits()

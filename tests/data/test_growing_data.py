@@ -305,15 +305,27 @@ def test_answers_use_the_snapshot_of_their_round(tmp_path: Path) -> None:
 
 def test_known_sums_forget_the_least_recently_used() -> None:
     known = KnownSums(most=2)
-    known.keep("a", 10, 1)
-    known.keep("b", 10, 2)
-    known.keep("a", 12, 3)
-    known.keep("c", 10, 4)
-    assert known.nearest("b", 12) == (0, 0)
-    assert known.nearest("a", 12) == (12, 3)
-    assert known.nearest("a", 13) == (12, 3)
-    assert known.nearest("a", 6) == (0, 0)  # all 6 from scratch are no more than 6 back
-    assert known.nearest("a", 7) == (12, 3)
+    known.keep("a", 10, (1,))
+    known.keep("b", 10, (2,))
+    known.keep("a", 12, (3,))
+    known.keep("c", 10, (4,))
+    assert known.nearest("b", 12) == (0, ())
+    assert known.nearest("a", 12) == (12, (3,))
+    assert known.nearest("a", 13) == (12, (3,))
+    assert known.nearest("a", 6) == (0, ())  # all 6 from scratch are no more than 6 back
+    assert known.nearest("a", 7) == (12, (3,))
+
+
+def test_known_sums_are_bounded_by_their_numbers_not_by_their_sources() -> None:
+    known = KnownSums(most=5)
+    known.keep("a", 10, (1, 2, 3))
+    known.keep("b", 10, (1, 2))
+    assert known.nearest("a", 12) == (10, (1, 2, 3))
+    known.keep("a", 11, (1, 2, 3, 4))
+    assert known.nearest("b", 12) == (0, ())
+    known.keep("c", 10, tuple(range(100)))  # the last one is kept whatever its size
+    assert known.nearest("a", 12) == (0, ())
+    assert known.nearest("c", 12)[0] == 10
 
 
 def test_records_that_the_ledger_has_and_the_database_has_not(tmp_path: Path) -> None:

@@ -185,9 +185,12 @@ INDEX = {
     "UPDATE rounds SET answers = answers + 1 WHERE round = 900": "open",
     "UPDATE rounds SET answers = 0 WHERE round = 900": "open",
     "UPDATE rounds SET round = 901 WHERE round = 900": "open",
-    "INSERT INTO rounds VALUES (1000, 1)": "open",
-    "INSERT INTO rounds VALUES (0, 1)": "open",
-    "UPDATE rounds SET answers = 3 - answers WHERE round > 1000": "open",
+    "INSERT INTO rounds VALUES (1000, 1, 1)": "open",
+    "INSERT INTO rounds VALUES (0, 1, 1)": "open",
+    "UPDATE rounds SET answers = 3 - answers WHERE round > 1000": "verify",
+    "UPDATE rounds SET price = 3 - price WHERE round > 1000": "open",
+    "UPDATE rounds SET price = price + 1 WHERE round = 900": "open",
+    "UPDATE rounds SET price = 0 WHERE round = 900": "open",
     "DELETE FROM segments": "open",
     "DELETE FROM segments WHERE start = 900": "open",
     "DELETE FROM segments WHERE start = 1500": "open",
@@ -326,7 +329,7 @@ def test_a_key_that_was_given_later_may_stand_for_any_answer(clinic) -> None:
     [
         "UPDATE rounds SET answers = answers - 1 WHERE round = 200",
         "DELETE FROM rounds WHERE round = 200",
-        "UPDATE rounds SET answers = 4 - answers",  # 1 at 200 and 3 at 800: as many, but cheaper
+        "UPDATE rounds SET price = 4 - price",  # 1 at 200 and 3 at 800: as many, but cheaper
         "UPDATE rounds SET round = 2000 WHERE round = 200",
         "UPDATE rounds SET round = 201 WHERE round = 200",
     ],
@@ -344,7 +347,7 @@ def test_counts_by_round_are_what_a_filter_of_batches_is_loaded_from(
 def test_counts_by_round_that_change_under_an_open_dataset(batches, tmp_path) -> None:
     path = copied(batches, tmp_path / "clinic")
     with opened(path) as one, opened(path) as other:
-        sql(path, "UPDATE rounds SET answers = 4 - answers")
+        sql(path, "UPDATE rounds SET price = 4 - price")
         other.append(records(900, 901))
         with pytest.raises(hf.LedgerCorrupt):
             one.session().ask("age > 5")

@@ -8,7 +8,7 @@ import pytest
 import holdfast as hf
 from holdfast.ledger import store as module
 from holdfast.ledger.entries import Entry, State, next_entry
-from holdfast.ledger.store import Pending, Segment, Store
+from holdfast.ledger.store import Pending, RoundTotals, Segment, Store
 
 
 @pytest.fixture
@@ -70,7 +70,8 @@ def test_all_or_nothing(store) -> None:
     def cut_off() -> None:
         with store.writing():
             store.add(next_entry(entries[-1], "answer", {}, State()))
-            store.note_answers(200, {b"q": store.head()})
+            store.note_asked({b"q": store.head()})
+            store.note_round(RoundTotals(200, 1, 1))
             store.note_key("k", 3)
             store.add_pending(Pending(0, 1, "[]"))
             store.add_segment(Segment(0, 1, "d", 1))
@@ -261,11 +262,12 @@ def test_values_of_another_type_are_named(store, path, change: str) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "INSERT INTO rounds VALUES (0, 1)",
-        "INSERT INTO rounds VALUES (-5, 1)",
-        "INSERT INTO rounds VALUES (5, 0)",
-        "INSERT INTO rounds VALUES (5, -1)",
-        "INSERT INTO rounds VALUES (5, 'many')",
+        "INSERT INTO rounds VALUES (0, 1, 1)",
+        "INSERT INTO rounds VALUES (-5, 1, 1)",
+        "INSERT INTO rounds VALUES (5, 1, 0)",
+        "INSERT INTO rounds VALUES (5, -1, 1)",
+        "INSERT INTO rounds VALUES (5, 'many', 1)",
+        "INSERT INTO rounds VALUES (5, 1, 'much')",
         "INSERT INTO segments VALUES (0, 'many', 'd', 1)",
         "INSERT INTO pending VALUES (0, 'many', '')",
         "INSERT INTO segments VALUES (0, 1, x'00', 1)",

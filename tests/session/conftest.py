@@ -56,7 +56,7 @@ def no_data(monkeypatch):
         raise AssertionError("a record was touched")
 
     def forbid() -> None:
-        for name in ("sums", "text", "_catch_up"):
+        for name in ("exact", "sums", "text", "_catch_up"):
             monkeypatch.setattr(GrowingData, name, refuse)
 
     return forbid

@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 
 import holdfast as hf
 from holdfast.data import growing, segments
-from holdfast.data.growing import GrowingData
+from holdfast.data.growing import Exact, GrowingData
 from holdfast.data.segments import SegmentWriter
 from holdfast.ledger.filter import RecordFilter
 from holdfast.ledger.ledger import Ledger
@@ -460,20 +460,25 @@ def swallowed(self: Ledger) -> Any:
     return writing()
 
 
-def of_all_records(self: GrowingData, measures: Any, round: int) -> list[int]:
-    return REAL["sums"](self, measures, self._ledger.refresh().records)
+def of_all_records(self: GrowingData, sources: Any, round: int, progress: Any = None) -> Any:
+    """All records where the first ``round`` are meant, which the divisor does not tell."""
+    found = REAL["exact"](self, sources, self._ledger.refresh().records)
+    return [
+        Exact(exact.numerators, real.denominator)
+        for exact, real in zip(found, REAL["exact"](self, sources, round), strict=True)
+    ]
 
 
-def uncharged(self: Ledger, body: Any, canonical: str, round: int, key: str | None) -> Any:
+def uncharged(self: Ledger, body: Any, form: Any, round: int, key: str | None) -> Any:
     """Keeps the answer, and charges nothing."""
-    entry = REAL["add_answer"](self, body, canonical, round, key)
+    entry = REAL["add_answer"](self, body, form, round, key)
     self.filter = self.policy.new_filter()
     return entry
 
 
 REAL: dict[str, Any] = {
     "writing": Ledger.writing,
-    "sums": GrowingData.sums,
+    "exact": GrowingData.exact,
     "add_answer": Ledger.add_answer,
 }
 
@@ -487,7 +492,7 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a filter that forgets after each answer": (Ledger, "add_answer", uncharged),
     "a ledger that tells although its commit failed": (Ledger, "writing", swallowed),
     "a ledger that does not ask its witness": (Ledger, "_check_ends", lambda *_: None),
-    "a snapshot that grows": (GrowingData, "sums", of_all_records),
+    "a snapshot that grows": (GrowingData, "exact", of_all_records),
     "a ledger whose time goes back": (Ledger, "_now", lambda self: self._clock()),
     "appends that wait for no seal": (Store, "drop_pending", lambda self, stop: None),
 }

@@ -9,6 +9,7 @@ import click
 from holdfast import __version__
 from holdfast.cli.ask import ask, quote
 from holdfast.cli.create import append, create
+from holdfast.cli.decide import gate, score, select
 from holdfast.cli.look import plot, status, transcript, verify
 from holdfast.cli.plan import plan
 from holdfast.cli.reproduce import reproduce
@@ -50,6 +51,9 @@ for _command in (
     append,
     quote,
     ask,
+    gate,
+    select,
+    score,
     status,
     transcript,
     verify,

@@ -9,7 +9,7 @@ import click
 from holdfast.cli import console
 from holdfast.cli.types import COUNT, DATASET, HELP
 
-_ROUND = click.option(
+ROUND = click.option(
     "--round",
     "held",
     type=COUNT,
@@ -17,12 +17,21 @@ _ROUND = click.option(
     help="Ask the snapshot of the first T records, at its price.  [default: all records]",
 )
 
+ANALYST = click.option(
+    "--analyst", default="analyst", show_default=True, help="Who asks, for the ledger."
+)
+KEY = click.option("--key", help="A name of your own: asked again with it, the same answer, free.")
+EXPLAIN = click.option(
+    "--explain", is_flag=True, help="Where the width comes from and what it rests on."
+)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
 
 @click.command(context_settings=HELP)
 @click.argument("dataset", type=DATASET)
 @click.argument("query")
-@_ROUND
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@ROUND
+@AS_JSON
 def quote(dataset: Path, query: str, held: int | None, as_json: bool) -> None:
     """What an answer would cost and how wide it would be. Free; no record is touched."""
     from holdfast import session
@@ -36,11 +45,11 @@ def quote(dataset: Path, query: str, held: int | None, as_json: bool) -> None:
 @click.command(context_settings=HELP)
 @click.argument("dataset", type=DATASET)
 @click.argument("queries", metavar="QUERY...", nargs=-1, required=True)
-@_ROUND
-@click.option("--analyst", default="analyst", show_default=True, help="Who asks, for the ledger.")
-@click.option("--key", help="A name of your own: asked again with it, the same answer, free.")
-@click.option("--explain", is_flag=True, help="Where the width comes from and what it rests on.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@ROUND
+@ANALYST
+@KEY
+@EXPLAIN
+@AS_JSON
 def ask(
     dataset: Path,
     queries: tuple[str, ...],
@@ -55,11 +64,13 @@ def ask(
     \b
     holdfast ask clinic "age > 65 and city = 'Oslo'"
     holdfast ask clinic "mean(bmi, 10, 60)"
+    holdfast ask clinic "histogram(bins(age, 0, 18, 65, 120))"
+    holdfast ask clinic "rate(cured, treated)"
 
     Plain text is the fraction of records for which it is true; mean(EXPRESSION, LOW, HIGH) is a
-    mean. Several queries are answered all or none, in one pass. docs/language.md has the language.
-    Exit code 2 means that the query can't be meant, 3 that the budget is exhausted, 5 that the
-    dataset is not ready.
+    mean. docs/queries.md has all that can be asked, docs/language.md the language. Several queries
+    are answered all or none, in one pass. Exit code 2 means that the query can't be meant, 3 that
+    the budget is exhausted, 5 that the dataset is not ready.
     """
     from holdfast import session
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from holdfast.planning import Entry, Plan
-    from holdfast.session import Answer, Appended, Quote, Session, Status, Verification
+    from holdfast.session import Appended, Quote, Result, Session, Status, Verification
 
 _BAR = 20
 _FEW = 8  # rounds and columns that are listed
@@ -116,7 +116,7 @@ def show_status(status: Status, as_json: bool) -> None:
 
 
 def show_answers(
-    answers: Sequence[Answer], session: Session, *, explain: bool, as_json: bool
+    answers: Sequence[Result], session: Session, *, explain: bool, as_json: bool
 ) -> None:
     """One line an answer, and what is left; or all of it."""
     if as_json:
@@ -131,11 +131,11 @@ def show_answers(
         click.echo(f"room for {more} more at n = {round:,}; {session.budget}")
 
 
-def show_transcript(answers: Iterable[Answer], as_json: bool) -> None:
+def show_transcript(answers: Iterable[Result], as_json: bool) -> None:
     """All answers, a line each, written as they are read."""
     if not as_json:
         for answer in answers:
-            click.echo(f"{answer.entry:>6}  {answer.analyst}  {answer}  {answer.query}")
+            click.echo(f"{answer.entry:>6}  {answer.analyst}  {answer.brief}  {answer.query}")
         return
     separator = ""
     click.echo('{"answers": [', nl=False)
@@ -223,7 +223,7 @@ def _answers_line(status: Status) -> str:
     return f"{given}, room for {count(status.answers_left)} more at n = {count(at)}"
 
 
-def _label(answer: Answer, answers: Sequence[Answer]) -> str:
+def _label(answer: Result, answers: Sequence[Result]) -> str:
     """Which query it was, if there are several, and whether it cost anything."""
     label = f"  {answer.query}" if len(answers) > 1 else ""
     return label + ("  (recorded: free)" if answer.recorded else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -31,8 +32,8 @@ from holdfast.errors import InvalidInput
     "columns",
     metavar="NAME:TYPE",
     multiple=True,
-    help="A column and its type: int, float, bool or str. Repeat it for each; with --like, only "
-    "for those that the sample shows wrong.",
+    help="A column and its type: int, float, bool or str, or its categories: str in ('NO', 'SE'). "
+    "Repeat it for each; with --like, only for those that the sample shows wrong.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def create(
@@ -45,6 +46,7 @@ def create(
     holdfast create clinic --plan plan.json --like jan.csv
     holdfast create clinic --plan plan.json --like jan.csv --column rating:float
     holdfast create clinic --plan plan.json --column age:int --column city:str
+    holdfast create clinic --plan plan.json --like jan.csv --column "city:str in ('Oslo', 'Bergen')"
 
     No record of the sample is kept: append it if it is to count.
     """
@@ -83,7 +85,14 @@ def append(dataset: Path, source: str, kind: str | None, again: bool, as_json: b
 
 
 def _column(text: str) -> tuple[str, str]:
+    """A name may have colons in it, and so may categories: the first type there is decides."""
+    match = _TYPED.fullmatch(text)
+    if match is not None:
+        return match[1], match[2]
     name, colon, kind = text.rpartition(":")
     if not colon:
         raise InvalidInput("--column", "NAME:TYPE, such as age:int", text)
     return name, kind
+
+
+_TYPED = re.compile(r"(.*?)[:=]((?:int|float|bool|str)(?:\s+in\s*\(.*)?)", re.DOTALL)

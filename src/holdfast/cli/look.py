@@ -72,7 +72,8 @@ def plot(dataset: Path, out: Path, last: int, as_json: bool) -> None:
 
     check_picture(out)
     with session.open(dataset) as opened:
-        answers = opened.transcript.last(last)
+        told = opened.transcript.last(last)
+        answers = [answer for answer in told if isinstance(answer, session.Answer)]
         draw_analysis(answers, opened.rounds, opened.status(), out)
     if as_json:
         console.show_transcript(answers, as_json)

@@ -9,7 +9,7 @@ import click
 from holdfast.cli import console
 from holdfast.cli.types import COUNT, HELP, NUMBER, check_picture
 from holdfast.errors import InvalidInput, Unreachable
-from holdfast.planning.plans import CERTIFICATE_NAMES
+from holdfast.planning.plans import CERTIFICATE_NAMES, COVERS
 
 _NAMES = ", ".join(CERTIFICATE_NAMES)
 
@@ -28,6 +28,13 @@ _NAMES = ", ".join(CERTIFICATE_NAMES)
 @click.option("--beta", type=NUMBER, required=True, help="Probability that any answer misses.")
 @click.option("--batches", type=COUNT, help="Fixed schedule: so many batches evenly from n0 to n.")
 @click.option("--certificate", metavar="NAME", help=f"One of {_NAMES}.  [default: the tightest]")
+@click.option(
+    "--covers",
+    type=click.Choice(COVERS),
+    default=COVERS[0],
+    show_default=True,
+    help="Which queries the paper's certificates are to cover; sharp covers all.",
+)
 @click.option(
     "--rare",
     type=NUMBER,
@@ -52,6 +59,7 @@ def plan(
     beta: float,
     batches: int | None,
     certificate: str | None,
+    covers: str,
     rare: float | None,
     compare: bool,
     as_json: bool,
@@ -91,6 +99,7 @@ def plan(
         "n": n,
         "growth": growth,
         "batches": batches,
+        "covers": covers,
     }
     entries = planning.compare(**question) if compare or plot is not None else ()
     try:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import add
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -16,11 +18,26 @@ from holdfast.data.frames import frame_of
 from holdfast.data.records import Row, dumped, loaded
 from holdfast.data.segments import FOLDER, RECORDS, SegmentWriter, read_segment, sweep
 from holdfast.data.sources import Batch, as_frame, batches
-from holdfast.errors import LedgerCorrupt
+from holdfast.data.statistics import Statistic
+from holdfast.errors import InvalidInput, LedgerCorrupt
 from holdfast.ledger.entries import Entry
 from holdfast.ledger.ledger import Ledger, content_of, content_of_files
 from holdfast.ledger.store import Segment
-from holdfast.queries import Measure
+from holdfast.queries import (
+    CellMeasure,
+    Contrast,
+    CustomMeasure,
+    FitForm,
+    Measure,
+    ModelMeasure,
+    ModelPairs,
+    PairMeasure,
+    Source,
+)
+
+if TYPE_CHECKING:
+    from holdfast.data.gradients import Gradients
+    from holdfast.data.models.runner import Limits
 
 SEAL_AT = 1 << 16
 """Pending records that are worth a segment."""
@@ -31,6 +48,13 @@ _MOST_SUMS = 20_000
 Progress = Callable[[int], None]
 
 
+class Exact(NamedTuple):
+    """Whole numbers, and what they are to be divided by to lie in [0, 1]."""
+
+    numerators: tuple[int, ...]
+    denominator: int
+
+
 class GrowingData:
     """Records of a dataset, in order of arrival."""
 
@@ -39,6 +63,8 @@ class GrowingData:
         self._folder = ledger.folder / FOLDER
         self._engine = PolarsEngine()
         self._sums = KnownSums()
+        self._statistics: dict[str, Statistic] = {}
+        self.limits: Limits | None = None  # what a model may use; None are the usual ones
         self._lock = threading.Lock()
 
     # --------------------------------------------------------------------------- appending
@@ -110,29 +136,66 @@ class GrowingData:
 
     # ---------------------------------------------------------------------------- asking
 
-    def sums(self, measures: Sequence[Measure], round: int) -> list[int]:
-        """Exact sums over the snapshot of that round.
+    def exact(
+        self, sources: Sequence[Source], round: int, progress: Progress | None = None
+    ) -> list[Exact]:
+        """What each source comes to over the snapshot of that round, in whole numbers.
 
-        A measure that was summed before is summed over the records since then only; as sums are
-        exact it makes no difference.
+        ``progress`` is told how many records a model has gone through.
         """
         with self._lock:
             self._catch_up(round)
-            totals = [0] * len(measures)
-            groups: dict[int, list[int]] = {}
-            for i, measure in enumerate(measures):
-                known, total = self._sums.nearest(measure.canonical, round)
-                totals[i] = total
-                if known != round:
-                    groups.setdefault(known, []).append(i)
-            for known, members in groups.items():
-                low, high = min(known, round), max(known, round)
-                parts = self._engine.sums([measures[i] for i in members], low, high)
-                for i, part in zip(members, parts, strict=True):
-                    totals[i] += part if known < round else -part
-            for measure, total in zip(measures, totals, strict=True):
-                self._sums.keep(measure.canonical, round, total)
-            return totals
+            measures = {m.canonical: m for source in sources for m in _measures(source)}
+            sums = self._sum(list(measures.values()), round)  # all in one pass
+        look = _Look(self, round, sums, progress)
+        return [look.at(source) for source in sources]
+
+    def sums(self, measures: Sequence[Measure], round: int) -> list[int]:
+        """Exact sums over the snapshot of that round."""
+        return [exact.numerators[0] for exact in self.exact(measures, round)]
+
+    def register(self, statistic: Statistic) -> None:
+        """Have the function of a registered statistic at hand."""
+        self._statistics[statistic.name] = statistic
+
+    def _sum(self, measures: Sequence[Measure], round: int) -> dict[str, int]:
+        """The sums of all measures, by their canonical texts.
+
+        One that was summed before is summed over the records since then only; as sums are exact it
+        makes no difference.
+        """
+        found: dict[str, int] = {}
+        groups: dict[int, list[tuple[Measure, int]]] = {}
+        for measure in measures:
+            known, totals = self._sums.nearest(measure.canonical, round)
+            groups.setdefault(known, []).append((measure, totals[0] if known else 0))
+        for known, members in groups.items():
+            low, high = min(known, round), max(known, round)
+            parts = self._engine.sums([measure for measure, _ in members], low, high)
+            for (measure, total), part in zip(members, parts, strict=True):
+                total += part if known < round else -part
+                found[measure.canonical] = total
+                self._sums.keep(measure.canonical, round, (total,))
+        return found
+
+    def gradients(self, form: FitForm, round: int) -> Gradients:
+        """Features and target of a snapshot, ready for gradients."""
+        from holdfast.data.gradients import Gradients  # loads SciPy
+
+        with self._lock:
+            self._catch_up(round)
+            snapshot = self._engine.frame(0, round)
+        return Gradients(form, snapshot)
+
+    def _custom(self, source: CustomMeasure, round: int) -> tuple[int, int]:
+        statistic = self._statistics.get(source.name)
+        if statistic is None:
+            required = "at hand: a ledger keeps what was declared, not the function"
+            hint = "the custodian registers it again: dataset.register(...)"
+            raise InvalidInput(f"the statistic {source.name!r}", required, "no function", hint)
+        with self._lock:
+            snapshot = self._engine.frame(0, round)
+        return statistic.unit(source, snapshot)
 
     def text(self, start: int, count: int) -> str:
         """So many records from ``start`` on as JSON rows: what a small append is hashed by."""
@@ -164,24 +227,109 @@ class GrowingData:
         engine.extend(frame)
 
 
+class _Look:
+    """One look at a snapshot: what several sources come to."""
+
+    def __init__(
+        self, data: GrowingData, round: int, sums: Mapping[str, int], progress: Progress | None
+    ) -> None:
+        self._data, self._round = data, round
+        self._sums, self._progress = sums, progress
+        self._scored = 0
+
+    def at(self, source: Source) -> Exact:
+        data, round = self._data, self._round
+        match source:
+            case Measure():
+                return Exact((self._sums[source.canonical],), round << source.bits)
+            case Contrast(plus, minus, bits):
+                first, second = self.at(plus).numerators[0], self.at(minus).numerators[0]
+                return Exact((first - second + (round << bits),), round << (bits + 1))
+            case CellMeasure():
+                with data._lock:
+                    engine = data._engine
+                    totals = self._added(source, lambda *part: engine.cell_sums(source, *part))
+                return Exact(totals, round << source.bits)
+            case ModelMeasure():
+                # A model may take long: nobody else has to wait.
+                return Exact(
+                    self._added(source, partial(self._scores, source)), round << source.bits
+                )
+            case ModelPairs():
+                return Exact(*self._ranking(source))
+            case PairMeasure():
+                with data._lock:
+                    numerator, denominator = data._engine.pair_statistic(source, round)
+                return Exact((numerator,), denominator)
+            case CustomMeasure():
+                numerator, denominator = data._custom(source, round)
+                return Exact((numerator,), denominator)
+            case _:
+                raise NotImplementedError(type(source).__name__)
+
+    def _added(self, source: Source, sums: Callable[[int, int], list[int]]) -> tuple[int, ...]:
+        """What is known of an earlier round, or a later one, and what is between."""
+        known, totals = self._data._sums.nearest(source.canonical, self._round)
+        low, high = min(known, self._round), max(known, self._round)
+        part = sums(low, high)
+        sign = 1 if known < self._round else -1
+        totals = tuple(map(add, totals or [0] * len(part), (sign * one for one in part)))
+        self._data._sums.keep(source.canonical, self._round, totals)
+        return totals
+
+    def _scores(self, source: ModelMeasure, start: int, stop: int) -> list[int]:
+        from holdfast.data.scores import score_sums  # only who asks about models needs it
+
+        with self._data._lock:
+            rows = self._data._engine.frame(start, stop)
+        return score_sums(source, rows, self._data.limits, self._tell)
+
+    def _ranking(self, source: ModelPairs) -> tuple[tuple[int], int]:
+        from holdfast.data.scores import score_pairs
+
+        with self._data._lock:
+            rows = self._data._engine.frame(0, self._round)
+        numerator, denominator = score_pairs(source.measure, rows, self._data.limits, self._tell)
+        return (numerator,), denominator
+
+    def _tell(self, more: int) -> None:
+        self._scored += more
+        if self._progress is not None:
+            self._progress(self._scored)
+
+
 class KnownSums:
-    """The last sum of each measure, and its round; the least recently used are forgotten."""
+    """The last sums of each source, and their round; the least recently used are forgotten."""
 
     def __init__(self, most: int = _MOST_SUMS) -> None:
-        self._known: OrderedDict[str, tuple[int, int]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[int, tuple[int, ...]]] = OrderedDict()
         self._most = most
+        self._numbers = 0
+        self._lock = threading.Lock()
 
-    def nearest(self, canonical: str, round: int) -> tuple[int, int]:
-        """A round and the sum there from which the least is left to do; (0, 0) is from scratch."""
+    def nearest(self, canonical: str, round: int) -> tuple[int, tuple[int, ...]]:
+        """A round and the sums there from which the least is left to do; 0 is from scratch."""
         known = self._known.get(canonical)
-        return known if known is not None and abs(known[0] - round) < round else (0, 0)
+        return known if known is not None and abs(known[0] - round) < round else (0, ())
 
-    def keep(self, canonical: str, round: int, total: int) -> None:
-        """Remember a sum."""
-        self._known[canonical] = (round, total)
-        self._known.move_to_end(canonical)
-        if len(self._known) > self._most:
-            self._known.popitem(last=False)
+    def keep(self, canonical: str, round: int, totals: tuple[int, ...]) -> None:
+        """Remember sums."""
+        with self._lock:
+            before = self._known.pop(canonical, None)
+            self._numbers += len(totals) - (0 if before is None else len(before[1]))
+            self._known[canonical] = (round, totals)
+            while self._numbers > self._most and len(self._known) > 1:
+                _, (_, forgotten) = self._known.popitem(last=False)
+                self._numbers -= len(forgotten)
+
+
+def _measures(source: Source) -> Iterator[Measure]:
+    """The measures that a source is made of."""
+    if isinstance(source, Measure):
+        yield source
+    elif isinstance(source, Contrast):
+        yield from _measures(source.plus)
+        yield from _measures(source.minus)
 
 
 class _Intake:

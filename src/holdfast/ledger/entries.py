@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from holdfast.errors import LedgerCorrupt
 
-Kind: TypeAlias = Literal["create", "append", "seal", "answer", "key"]
+Kind: TypeAlias = Literal["create", "append", "seal", "register", "answer", "derived", "key"]
 
 GENESIS = bytes(32)
 """What the first entry is chained to."""
@@ -20,7 +20,8 @@ GENESIS = bytes(32)
 class State:
     """Where the dataset stands after an entry; every entry carries its own.
 
-    ``dataset`` is the fingerprint of plan and columns. ``spent`` is what the most exposed record,
+    ``dataset`` is the fingerprint of plan and columns. ``answers`` counts towards the plan's: every
+    number that was told, a table's cells one by one. ``spent`` is what the most exposed record,
     the first, has been charged, in units of :mod:`holdfast.mechanisms.charge`. ``manifest`` binds
     the segments, in order. ``time`` never goes back, whatever the clock does.
     """
@@ -59,11 +60,10 @@ class State:
         text = f"{self.manifest} {digest} {count}"
         return replace(self, manifest=hashlib.sha256(text.encode()).hexdigest())
 
-    def charged(self, units: int, time: float) -> State:
-        """After an answer."""
-        return State(
-            self.dataset, self.records, self.answers + 1, self.spent + units, self.manifest, time
-        )
+    def charged(self, units: int, time: float, slots: int = 1) -> State:
+        """After an answer that counts for so many."""
+        answers, spent = self.answers + slots, self.spent + units
+        return State(self.dataset, self.records, answers, spent, self.manifest, time)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from holdfast.errors import HoldfastError, InvalidInput, LedgerCorrupt
 from holdfast.ledger.entries import GENESIS, Entry, Kind, State, next_entry
 from holdfast.ledger.filter import Filter
 from holdfast.ledger.policy import Policy
-from holdfast.ledger.store import Pending, Segment, Store
+from holdfast.ledger.store import Pending, RoundTotals, Segment, Store
 from holdfast.ledger.witness import Witness
 from holdfast.planning import Plan
-from holdfast.queries import Schema
+from holdfast.queries import CustomMeasure, Declared, Form, NumberForm, Schema, SelectForm
 
 FILE = "ledger.sqlite"
 WITNESS = "witness"
@@ -45,7 +45,9 @@ class Ledger:
     def __init__(self, folder: Path, clock: Clock = time.time) -> None:
         self.folder = folder
         self._clock = clock
-        self._new_answers: dict[tuple[int, bytes], Entry] = {}  # of the transaction under way
+        # Of the transaction under way: what was asked, and what the rounds come to.
+        self._new_asked: dict[bytes, Entry] = {}
+        self._new_rounds: dict[int, RoundTotals] = {}
         self.store = Store(folder / FILE)
         try:
             self._witness = Witness(folder / WITNESS)
@@ -101,10 +103,16 @@ class Ledger:
         """How many more answers fit at a round."""
         return self.policy.answers_left(self.filter, round, self.state.answers)
 
+    def fits(self, round: int, price: int, slots: int) -> bool:
+        """Whether queries of that price, which count for so many answers, fit at a round."""
+        units = price * self.policy.mechanism.charge(round)
+        is_left = self.state.answers + slots <= self.plan.queries
+        return is_left and self.filter.admits(round, units)
+
     def answered(self, canonical: str, round: int) -> Entry | None:
         """The answer that was given to this query at this round."""
         asked = question(canonical, round)
-        entry = self._new_answers.get((round, asked)) or self.store.asked(asked)
+        entry = self._new_asked.get(asked) or self.store.asked(asked)
         if entry is not None:
             _check_question(entry, canonical, round)
         return entry
@@ -122,7 +130,8 @@ class Ledger:
                     yield
                     self._note_answers()
             except BaseException:
-                self._new_answers.clear()
+                self._new_asked.clear()
+                self._new_rounds.clear()
                 # What was added in memory is not there: forget it first of all, so that the next
                 # use reads anew even if reading fails now.
                 self._head = Entry(0, "create", "", GENESIS)
@@ -176,37 +185,81 @@ class Ledger:
         state = self.state.grown(0, self._now()).sealed(segment.digest, segment.count)
         return self._add("seal", _described(segment), state)
 
-    def add_answer(
+    def register(self, statistic: Mapping[str, Any]) -> None:
+        """Keep what a custodian declares of a statistic; the same again changes nothing."""
+        with self.writing():
+            known = self.registered.get(statistic["name"])
+            if known == dict(statistic):
+                return
+            if known is not None:
+                required = f"as it was registered: {known}"
+                hint = "give the changed one another name"
+                raise InvalidInput("the statistic", required, dict(statistic), hint)
+            after = self.state.grown(0, self._now())
+            self._add("register", {"statistic": dict(statistic)}, after)
+
+    @property
+    def registered(self) -> dict[str, dict[str, Any]]:
+        """What custodians declared of statistics, by their names."""
+        entries = (entry.read()["statistic"] for entry in self.store.of_kind("register"))
+        return {str(statistic["name"]): statistic for statistic in entries}
+
+    def declared(self, name: str) -> Declared | None:
+        """What was declared of a statistic."""
+        known = self.registered.get(name)
+        return None if known is None else Declared(*(known[field] for field in Declared._fields))
+
+    def check_registered(self, form: Form) -> None:
+        """Refuse a statistic that no custodian declared as it is asked."""
+        check_registered(form, self.declared)
+
+    def add_answer(self, body: Mapping[str, Any], form: Form, round: int, key: str | None) -> Entry:
+        """Within :meth:`writing`: charge every record of the round, and keep the answer."""
+        units = self.policy.charge(form, round)
+        self.filter.charge(round, units)
+        after = self.state.charged(units, self._now(), form.slots)
+        left = self.policy.answers_left(self.filter, round, after.answers)
+        told = {"charge": str(units), **body, "left": left}
+        more = self._new_rounds.get(round, RoundTotals(round, 0, 0))
+        answers, price = more.answers + form.slots, more.price + form.price
+        self._new_rounds[round] = RoundTotals(round, answers, price)
+        return self._add_told("answer", told, form.canonical, round, key, after)
+
+    def add_derived(
         self, body: Mapping[str, Any], canonical: str, round: int, key: str | None
     ) -> Entry:
-        """Within :meth:`writing`: charge every record of the round, and keep the answer."""
-        units = self.policy.mechanism.charge(round)
-        self.filter.charge(round, units)
-        after = self.state.charged(units, self._now())
-        body = {
-            "canonical": canonical,
-            "round": round,
-            "charge": str(units),
-            **body,
-            "left": self.policy.answers_left(self.filter, round, after.answers),
-            "time": after.time,
-        }
+        """Within :meth:`writing`: what follows from answers that were given; it costs nothing."""
+        after = self.state.grown(0, self._now())
+        told = {**body, "left": self.answers_left(round)}
+        return self._add_told("derived", told, canonical, round, key, after)
+
+    def _add_told(
+        self,
+        kind: Kind,
+        told: Mapping[str, Any],
+        canonical: str,
+        round: int,
+        key: str | None,
+        after: State,
+    ) -> Entry:
+        """Anything that an analyst is told: found again by its question, and by its key."""
+        body = {"canonical": canonical, "round": round, **told, "time": after.time}
         body = body if key is None else {**body, "key": key}
-        entry = self._chain("answer", body, after)
-        self._new_answers[round, question(canonical, round)] = entry
+        entry = self._chain(kind, body, after)
+        self._new_asked[question(canonical, round)] = entry
         if key is not None:
             self.store.note_key(key, entry.seq)
         return entry
 
     def _note_answers(self) -> None:
         """All answers of a transaction at once, which is quicker than one by one."""
-        by_round: dict[int, dict[bytes, Entry]] = {}
-        for (round, asked), entry in self._new_answers.items():
-            by_round.setdefault(round, {})[asked] = entry
-        for round, answers in by_round.items():
-            self.store.add(*answers.values())
-            self.store.note_answers(round, answers)
-        self._new_answers.clear()
+        if self._new_asked:
+            self.store.add(*self._new_asked.values())
+            self.store.note_asked(self._new_asked)
+        for more in self._new_rounds.values():
+            self.store.note_round(more)
+        self._new_asked.clear()
+        self._new_rounds.clear()
 
     def add_key(self, key: str, answer: Entry) -> None:
         """Within :meth:`writing`: one more key stands for an answer that was given before."""
@@ -253,9 +306,10 @@ class Ledger:
     def _charges(self) -> list[tuple[int, int]]:
         """Rounds and what was charged at each, as the index has it."""
         policy, counts = self.policy, self.store.rounds()
-        if policy.rounds and not {round for round, _ in counts} <= set(policy.rounds):
+        if policy.rounds and not {total.round for total in counts} <= set(policy.rounds):
             raise LedgerCorrupt(_WHAT, "its index has rounds that are not in the plan")
-        return [(round, answers * policy.mechanism.charge(round)) for round, answers in counts]
+        charge = policy.mechanism.charge
+        return [(total.round, total.price * charge(total.round)) for total in counts]
 
     def _check_ends(self, seq: int, digest: bytes) -> None:
         """The head follows what is before it, and the witness saw nothing newer and no other."""
@@ -289,7 +343,7 @@ class Ledger:
         if end != self.state.records:
             reason = f"it holds {end:,} records where the ledger has {self.state.records:,}"
             raise LedgerCorrupt("the manifest", reason)
-        if sum(answers for _, answers in self.store.rounds()) != self.state.answers:
+        if sum(total.answers for total in self.store.rounds()) != self.state.answers:
             raise LedgerCorrupt(_WHAT, "its index does not have as many answers as its entries")
         if sum(units for _, units in self._charges()) != self.state.spent:
             raise LedgerCorrupt(_WHAT, _OTHER_CHARGES)
@@ -315,6 +369,16 @@ def content_of_files(digests: Iterable[str]) -> str:
 def question(canonical: str, round: int) -> bytes:
     """The key under which an answer is found again."""
     return hashlib.sha256(f"{round} {canonical}".encode()).digest()[:20]
+
+
+def check_registered(form: Form, declared: Callable[[str], Declared | None]) -> None:
+    """Refuse a statistic that was not ``declared`` as it is asked."""
+    forms = form.candidates if isinstance(form, SelectForm) else (form,)
+    for one in forms:
+        source = one.source if isinstance(one, NumberForm) else None
+        if isinstance(source, CustomMeasure) and declared(source.name) != source.declared:
+            required = "one that the custodian registered"
+            raise InvalidInput("the statistic", required, source.canonical)
 
 
 def _check_question(entry: Entry, canonical: str, round: int) -> None:

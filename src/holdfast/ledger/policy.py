@@ -15,11 +15,13 @@ from holdfast.errors import NotApplicable, NotReady
 from holdfast.ledger.filter import Filter, FixedFilter, RecordFilter
 from holdfast.mechanisms import ClippedGaussian, units_down
 from holdfast.planning import Plan
+from holdfast.queries import Form, NumberForm, SelectForm
 
 if TYPE_CHECKING:
     from holdfast.theory.certificates.sharp import Lopsided
 
 _FEW = 8
+_OUTWARD = 1.0 + 1e-12  # as in holdfast.theory.noise, which loads SciPy
 _NARROW = 1e-3  # by far: 1e-12 of it is 2^-50
 # These answer every query from all records that are there, with one noise for all.
 _ANSWERABLE = frozenset({"sharp", "ours-n", "ours-u", "adaptive"})
@@ -32,6 +34,19 @@ class Bounds:
     low: float
     high: float
     width: float
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The parameter of an exponential mechanism, and how far its choice can be from the best.
+
+    ``allowance`` is for the snapshot, as a share of the span; ``width`` for the population.
+    """
+
+    epsilon: float
+    allowance: float
+    width: float
+    terms: Mapping[str, float]
 
 
 class Policy:
@@ -152,6 +167,24 @@ class Policy:
             )
         return held
 
+    def charge(self, form: Form, round: int) -> int:
+        """What a query costs each record of a round: its price in answers, in units."""
+        return form.price * self.mechanism.charge(round)
+
+    def check_covers(self, form: Form) -> None:
+        """Refuse a query that the plan's theorem says nothing about."""
+        if form.needs == "statistical":
+            return
+        if self.plan.rare is not None:
+            reason = "its intervals for rare events are proved for means over records only"
+            raise NotApplicable(f"{self.plan.certificate}, rare", reason)
+        if self.plan.certificate != "sharp" and self.plan.covers == "statistical":
+            reason = (
+                "this plan covers means over records only; make one with "
+                "covers='low-sensitivity' (--covers), or with certificate 'sharp'"
+            )
+            raise NotApplicable(self.plan.certificate, reason)
+
     def answers_left(self, filter: Filter, round: int, given: int) -> int:
         """How many more answers fit at a round after so many were given in all."""
         left = filter.remaining(round) // self.mechanism.charge(round)
@@ -167,13 +200,17 @@ class Policy:
                 return later
         return None
 
-    def bounds(self, value: float, low: float, high: float, bits: int) -> Bounds:
-        """The interval around an answer ``value`` on [0, 1], scaled to [low, high].
+    def bounds(
+        self, value: float, low: float, high: float, bits: int, span: float | None = None
+    ) -> Bounds:
+        """The interval around an answer ``value`` on [0, 1], scaled to [low, low + span].
 
-        With a grid of 2^bits steps per record the mean of what is asked, and that of its rounded
-        values, differ by half a step; a whole step also covers the rounding of the arithmetic.
+        It is cut to [low, high]; ``span`` is high - low unless it is said. With a grid of 2^bits
+        steps per record the mean of what is asked, and that of its rounded values, differ by half a
+        step; a whole step also covers the rounding of the arithmetic.
         """
-        grid, span = self._grid(low, high, bits), high - low
+        span = high - low if span is None else span
+        grid = self._grid(low, high, bits, span)
         below, above = self._unit_interval(value)
         return Bounds(
             low=max(low, math.nextafter(low + (below - grid) * span, -math.inf)),
@@ -181,12 +218,15 @@ class Policy:
             width=(self._unit_width(value) + grid) * span,
         )
 
-    def terms(self, value: float, low: float, high: float, bits: int) -> Mapping[str, float]:
+    def terms(
+        self, value: float, low: float, high: float, bits: int, span: float | None = None
+    ) -> Mapping[str, float]:
         """What the width of an answer ``value`` on [0, 1] adds up from."""
-        grid = self._grid(low, high, bits)
-        if self._lopsided is None and not grid:
+        span = high - low if span is None else span
+        grid = self._grid(low, high, bits, span)
+        if self._lopsided is None and not grid and span == 1.0:
             return self.plan.terms
-        terms, span = dict(self.plan.terms), high - low
+        terms = dict(self.plan.terms)
         if self._lopsided is not None:  # the plan's own terms are those of an answer near `rare`
             terms["stability"] = max(self._unit_width(value) - self._lopsided.offset, 0.0)
         if grid:
@@ -214,23 +254,84 @@ class Policy:
         constants = self.plan.constants
         return Lopsided(constants["offset"], constants["epsilon"], self.mechanism.sigma)
 
-    def widest(self, low: float, high: float, bits: int) -> float:
+    def width_of(self, form: Form, round: int) -> float | None:
+        """The largest width of what a query tells at a round; None if it has none."""
+        match form:
+            case NumberForm():
+                return self.widest(form.low, form.high, form.bits, form.span_at(round))
+            case SelectForm():
+                return self.selection(form, round).width
+            case _:
+                return None
+
+    def selection(self, form: SelectForm, round: int) -> Selection:
+        """How one of some candidates is chosen at a round, and what that promises.
+
+        docs/sharp-bound.md, section 15; for the paper's certificates Theorem A.3.
+        """
+        from holdfast.mechanisms.exponential import ExponentialMechanism  # loads SciPy
+        from holdfast.theory.selection import paper_selection_allowance, selection_allowance
+
+        plan, mechanism = self.plan, ExponentialMechanism.within(self.charge(form, round))
+        count, rate = len(form.candidates), mechanism.rate(round)
+        answers = min(form.answers, plan.queries)  # more are refused
+        if plan.certificate == "sharp":
+            allowance = selection_allowance(
+                count,
+                rate,
+                answers=answers,
+                queries=plan.queries,
+                beta=plan.beta,
+                sigma=self.mechanism.sigma,
+            )
+        else:
+            allowance = paper_selection_allowance(
+                count,
+                rate,
+                answers=answers,
+                queries=plan.queries,
+                snapshot_beta=plan.constants["beta"],
+            )
+        return self.selected(form, round, mechanism.epsilon, float(allowance))
+
+    def selected(self, form: SelectForm, round: int, epsilon: float, allowance: float) -> Selection:
+        """What a choice promises, given how near to the best it is on the snapshot.
+
+        The excess over the best is 2/t-sensitive where the losses are 1/t-sensitive, so stability
+        and its failure count twice. The paper's d is not a part of the stability (Theorem A.3).
+        """
+        plan, span = self.plan, form.scale.span_at(round)
+        d = 0.0 if plan.certificate == "sharp" else plan.constants["d"]
+        terms = {
+            "selection": allowance,
+            "stability": 2.0 * plan.terms["stability"],
+            "failure": 2.0 * plan.terms["failure"] - d,
+        }
+        # Half a step of the grid for the choice, and half a step for the best.
+        grid = max(self._grid(one.low, one.high, one.bits, span) for one in form.candidates)
+        if grid:
+            terms["grid"] = grid
+        unit = min(sum(terms.values()) * _OUTWARD, form.scale.top_at(round))
+        scaled = MappingProxyType({name: term * span for name, term in terms.items()})
+        return Selection(epsilon, allowance, unit * span, scaled)
+
+    def widest(self, low: float, high: float, bits: int, span: float | None = None) -> float:
         """The largest width that an answer can have: what is known before it is given.
 
         A lopsided interval reaches no further than its offset and the largest tilt, kappa.
         """
-        plan = self.plan
+        plan, span = self.plan, high - low if span is None else span
         unit = (
             plan.width if plan.rare is None else plan.constants["offset"] + plan.constants["kappa"]
         )
-        return (unit + self._grid(low, high, bits)) * (high - low)
+        return (unit + self._grid(low, high, bits, span)) * span
 
-    def _grid(self, low: float, high: float, bits: int) -> float:
+    def _grid(self, low: float, high: float, bits: int, span: float) -> float:
         """What rounding adds to a width: to a mean's grid, and of the scaled value to a double.
 
         A fraction's value is rounded by 2^-54 at most, and its ends as much again. A width that is
         rounded outwards by 1e-12 of itself has room for that, unless it is very narrow.
         """
         if bits:
-            return 2.0**-bits + 2.0 * math.ulp(max(abs(low), abs(high))) / (high - low)
+            return 2.0**-bits + 2.0 * math.ulp(max(abs(low), abs(high))) / span
         return 0.0 if self.plan.width > _NARROW else 2.0**-52

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,9 +10,16 @@ from typing import Any
 from holdfast.data.segments import FOLDER, check_bytes
 from holdfast.errors import HoldfastError, LedgerCorrupt, StorageFailed
 from holdfast.ledger.entries import GENESIS, Entry, State
-from holdfast.ledger.ledger import Ledger, content_of, content_of_files, question
-from holdfast.ledger.store import Segment
-from holdfast.queries import query_of
+from holdfast.ledger.ledger import (
+    Ledger,
+    check_registered,
+    content_of,
+    content_of_files,
+    question,
+)
+from holdfast.ledger.store import RoundTotals, Segment
+from holdfast.ledger.told import body_of, derived_told, told_again
+from holdfast.queries import Declared, Derived, form_of, query_of
 
 _WHAT = "the ledger"
 
@@ -70,8 +76,10 @@ class _Replay:
         self._filter = ledger.policy.new_filter()
         self._hash = GENESIS
         self._seq = 0
-        self._rounds: Counter[int] = Counter()
+        self._rounds: dict[int, RoundTotals] = {}
         self._keys = 0
+        self._questions = 0
+        self._registered: dict[str, Declared] = {}
         self._pending = {part.start: part for part in ledger.store.pending()}
         self.state = State()
         self.segments: list[Segment] = []
@@ -83,12 +91,14 @@ class _Replay:
         if not entry.follows(self._hash):
             raise LedgerCorrupt(_WHAT, "its hash is not that of its text", entry.seq)
         with _named(entry):
-            body, after = entry.read(), entry.state()
+            body, after = body_of(entry), entry.state()
             check = {
                 "create": self._create,
                 "append": self._append,
                 "seal": self._seal,
+                "register": self._register,
                 "answer": self._answer,
+                "derived": self._derived,
                 "key": self._key,
             }.get(entry.kind)
             _must(check is not None, f"its kind {entry.kind!r} is unknown")
@@ -114,9 +124,9 @@ class _Replay:
         ledger.check_sums()
         if ledger.store.segments() != self.segments:
             raise LedgerCorrupt("the manifest", "it lists other segments than the entries")
-        if dict(ledger.store.rounds()) != dict(self._rounds):
+        if ledger.store.rounds() != [self._rounds[round] for round in sorted(self._rounds)]:
             raise LedgerCorrupt(_WHAT, "its count of answers by round is not that of its entries")
-        if ledger.store.questions() != self.state.answers:
+        if ledger.store.questions() != self._questions:
             raise LedgerCorrupt(_WHAT, "its index does not have as many answers as its entries")
         if ledger.store.keys() != self._keys:
             raise LedgerCorrupt(_WHAT, "its index does not have as many keys as its entries")
@@ -165,39 +175,63 @@ class _Replay:
         last = self.segments[-1] if self.segments else None
         return 0 if last is None else last.start + last.count
 
+    def _register(self, body: dict[str, Any], entry: Entry) -> State:
+        name = body["statistic"]["name"]
+        _must(name not in self._registered, "its statistic was registered before")
+        declared = (body["statistic"][field] for field in Declared._fields)
+        self._registered[name] = Declared.of(*declared)
+        return self.state
+
     def _answer(self, body: dict[str, Any], entry: Entry) -> State:
         policy, canonical, round = self._ledger.policy, str(body["canonical"]), int(body["round"])
         policy.round_for(self.state.records, round)
-        units = policy.mechanism.charge(round)
-        _must(body["charge"] == str(units), "its charge is not that of its round")
-        _must(body["sigma"] == policy.mechanism.sigma, "its noise is not that of the plan")
+        form = form_of(canonical, self._ledger.schema)
+        policy.check_covers(form)
+        check_registered(form, self._registered.get)
+        _must(form.canonical == canonical, "its query is not in canonical form")
+        units = policy.charge(form, round)
+        _must(body["charge"] == str(units), "its charge is not that of its query and round")
         _must(self._filter.admits(round, units), "its charge did not fit")
-        _must(self.state.answers < self._ledger.plan.queries, "the plan has no more answers")
+        answers = self.state.answers + form.slots
+        _must(answers <= self._ledger.plan.queries, "the plan has no more answers")
         self._filter.charge(round, units)
-        self._rounds[round] += 1
+        totals = self._rounds.get(round, RoundTotals(round, 0, 0))
+        price = totals.price + form.price
+        self._rounds[round] = RoundTotals(round, totals.answers + form.slots, price)
+        told = told_again(form, body, policy, round)
+        _must(told["kind"] != "choice" or isinstance(body["name"], str), "it has no name")
+        for name, value in told.items():
+            _must(body[name] == value, f"its {name} is not what its noisy number gives")
+        self._check_told(body, entry, policy.answers_left(self._filter, round, answers))
+        return self.state.charged(units, 0.0, form.slots)
 
+    def _derived(self, body: dict[str, Any], entry: Entry) -> State:
+        canonical, round = str(body["canonical"]), int(body["round"])
         query = query_of(canonical)
-        measure = query.measure(self._ledger.schema)
-        _must(query.canonical == canonical, "its query is not in canonical form")
-        value = float(body["value"])
-        _must(query.low <= value <= query.high, "its value is out of range")
-        unit = body["unit"]
-        bounds = policy.bounds(unit, query.low, query.high, measure.bits)
-        _must(value == scaled(unit, query.low, query.high), "its value is another's")
-        range_of = (body["low"], body["high"], body["bits"])
-        _must(range_of == (query.low, query.high, measure.bits), "its range is not its query's")
+        _must(isinstance(query, Derived) and query.canonical == canonical, "it is no such query")
+        assert isinstance(query, Derived)
+        parts = [int(part) for part in body["parts"]]
+        _must(all(part < entry.seq for part in parts), "its parts come after it")
+        told = derived_told(query, parts, self._ledger)
+        for name, value in told.items():
+            _must(body[name] == value, f"its {name} does not follow from its parts")
+        rounds = {self._ledger.store.entry(part).read()["round"] for part in parts}  # type: ignore[union-attr]  # derived_told found them
+        _must(rounds == {round}, "its round is not that of its parts")
+        left = self._ledger.policy.answers_left(self._filter, round, self.state.answers)
+        self._check_told(body, entry, left)
+        return self.state
+
+    def _check_told(self, body: dict[str, Any], entry: Entry, left: int) -> None:
+        """What is the same for whatever an analyst was told."""
         named = isinstance(body["query"], str) and isinstance(body["analyst"], str)
         _must(named, "it does not say who asked what")
         _must(body["time"] == entry.state().time, "its time is not that of the state after it")
-        kept = [bounds.low, bounds.high]
-        _must(body["interval"] == kept and body["width"] == bounds.width, "its width is wrong")
-        left = policy.answers_left(self._filter, round, self.state.answers + 1)
         _must(body["left"] == left, "it left another number of answers")
-        found = self._ledger.store.asked(question(canonical, round))
+        found = self._ledger.store.asked(question(str(body["canonical"]), int(body["round"])))
         _must(found is not None and found.seq == entry.seq, "the index does not lead to it")
+        self._questions += 1
         if body.get("key") is not None:
             self._check_key(body["key"], entry.seq)
-        return self.state.charged(units, 0.0)
 
     def _key(self, body: dict[str, Any], entry: Entry) -> State:
         self._check_key(body["key"], int(body["answer"]))
@@ -207,11 +241,6 @@ class _Replay:
         found = self._ledger.store.keyed(key)
         _must(found is not None and found.seq == answer, "its key does not lead to its answer")
         self._keys += 1
-
-
-def scaled(unit: float, low: float, high: float) -> float:
-    """An answer on [0, 1] as one on [low, high]."""
-    return min(max(low + unit * (high - low), low), high)
 
 
 def _must(holds: bool, otherwise: str) -> None:

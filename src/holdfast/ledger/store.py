@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from holdfast.errors import HoldfastError, LedgerCorrupt, StorageFailed
 from holdfast.ledger.entries import Entry, Kind
@@ -62,6 +62,11 @@ _MIGRATIONS = (
     );
     CREATE INDEX entries_by_kind ON entries (kind, seq) WHERE kind <> 'answer';
     """,
+    # What was charged at a round, in answers: a table of many cells is charged as two.
+    """
+    ALTER TABLE rounds ADD COLUMN price INTEGER NOT NULL DEFAULT 0;
+    UPDATE rounds SET price = answers;
+    """,
 )
 
 
@@ -82,6 +87,14 @@ class Pending:
     start: int
     count: int
     rows: str
+
+
+class RoundTotals(NamedTuple):
+    """The answers that were given at a round, and what they were charged, in answers."""
+
+    round: int
+    answers: int
+    price: int
 
 
 class Store:
@@ -207,6 +220,15 @@ class Store:
             yield from map(_entry, rows)
             after = rows[-1][0]
 
+    def of_kind(self, kind: Kind) -> list[Entry]:
+        """All entries of one kind, other than answers, in order."""
+        rows = self._all(
+            "SELECT seq, kind, body, hash FROM entries WHERE kind = ? AND kind <> 'answer' "
+            "ORDER BY seq",
+            (kind,),
+        )
+        return [_entry(row) for row in rows]
+
     def entries_back(self, before: int) -> Iterator[Entry]:
         """All entries below a number, the last first."""
         while rows := self._all(
@@ -218,16 +240,19 @@ class Store:
 
     # ------------------------------------------------------------------------------ answers
 
-    def note_answers(self, round: int, asked: Mapping[bytes, Entry]) -> None:
-        """Within :meth:`writing`: where to find the answers at a round again, by question."""
+    def note_asked(self, asked: Mapping[bytes, Entry]) -> None:
+        """Within :meth:`writing`: where to find answers again, by question."""
         self._do_many(
             "INSERT INTO asked VALUES (?, ?)",
             ((question, entry.seq) for question, entry in asked.items()),
         )
+
+    def note_round(self, more: RoundTotals) -> None:
+        """Within :meth:`writing`: so many more answers at a round, at this price."""
         self._do(
-            "INSERT INTO rounds VALUES (?1, ?2) "
-            "ON CONFLICT (round) DO UPDATE SET answers = answers + ?2",
-            (round, len(asked)),
+            "INSERT INTO rounds VALUES (?1, ?2, ?3) ON CONFLICT (round) "
+            "DO UPDATE SET answers = answers + ?2, price = price + ?3",
+            more,
         )
 
     def note_key(self, key: str, seq: int) -> None:
@@ -242,15 +267,17 @@ class Store:
         """The answer that a caller's key stands for."""
         return self._found("SELECT seq FROM keys WHERE key = ?", key)
 
-    def rounds(self) -> list[tuple[int, int]]:
-        """Rounds, and the answers given at each."""
-        rows = self._all("SELECT round, answers FROM rounds ORDER BY round")
-        if not all(round >= 1 and isinstance(k, int) and k >= 1 for round, k in rows):
-            raise LedgerCorrupt(_WHAT, "its index has rounds that can't be")
-        return [(round, k) for round, k in rows]
+    def rounds(self) -> list[RoundTotals]:
+        """What was answered at each round, in order."""
+        rows = self._all("SELECT round, answers, price FROM rounds ORDER BY round")
+        for row in rows:
+            whole = all(isinstance(value, int) for value in row)
+            if not whole or row[0] < 1 or row[1] < 0 or row[2] < 1:
+                raise LedgerCorrupt(_WHAT, "its index has rounds that can't be")
+        return [RoundTotals(*row) for row in rows]
 
     def questions(self) -> int:
-        """How many answers can be found again."""
+        """How many answers can be found again, derived ones among them."""
         row = self._one("SELECT count(*) FROM asked")
         return 0 if row is None else int(row[0])
 
@@ -356,7 +383,7 @@ class Store:
         if row is None:
             return None
         entry = self.entry(row[0])
-        if entry is None or entry.kind != "answer":
+        if entry is None or entry.kind not in ("answer", "derived"):
             raise LedgerCorrupt(_WHAT, "its index points to an entry that is not an answer", row[0])
         return entry
 

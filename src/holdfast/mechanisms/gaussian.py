@@ -66,8 +66,16 @@ class ClippedGaussian(Mechanism):
         if not 0 <= total <= round << bits:
             # A sum speaks of records, so it is not repeated.
             raise InvalidInput("total", "from 0 to round * 2**bits", "beyond that")
+        return self.noisy(total, round << bits, noise)
+
+    def noisy(self, total: int, divisor: int, noise: int) -> float:
+        """The same for any ratio in [0, 1] that another record moves by at most 1/t.
+
+        >>> ClippedGaussian(sigma=0.25).noisy(total=1, divisor=4, noise=-SCALE)
+        0.0
+        """
         numerator, denominator = self.sigma.as_integer_ratio()
-        nearest = _nearest(total * SCALE * denominator, round * numerator << bits)
+        nearest = _nearest(total * SCALE * denominator, divisor * numerator)
         above = (nearest + operator.index(noise)) * numerator
         below = SCALE * denominator
         return min(max(above, 0), below) / below

@@ -30,7 +30,7 @@ from collections import deque
 from typing import NoReturn, Protocol
 
 from holdfast.errors import InvalidInput
-from holdfast.mechanisms.sampler import discrete_gaussian
+from holdfast.mechanisms.sampler import BitSource, discrete_gaussian
 
 SCALE = 2**96
 """Standard deviation of the noise, in steps of the grid."""
@@ -41,10 +41,17 @@ _BUFFER = 4096  # bytes asked of the system at a time
 
 
 class NoiseSource(Protocol):
-    """Whoever gives noise: independent draws of the discrete Gaussian of parameter SCALE."""
+    """Whoever gives noise: independent draws of the discrete Gaussian of parameter SCALE, or bits.
+
+    A selection (:mod:`holdfast.mechanisms.exponential`) adds no noise; it is random by itself, and
+    takes fair bits.
+    """
 
     def draw(self, count: int) -> list[int]:
         """So many draws, none of which was or will be given to anybody else."""
+
+    def bits(self) -> BitSource:
+        """Fair bits for one selection, nobody else's."""
 
 
 class SystemBits:
@@ -106,6 +113,10 @@ class SystemNoise:
             if len(self._pool) < _LOW and not self._refilling:
                 self._start_refill()
         return drawn
+
+    def bits(self) -> SystemBits:
+        """The system's bits, straight from it: they have nothing to do with the pool."""
+        return SystemBits()
 
     def fill(self) -> None:
         """Fill the pool now, if it is low, rather than while somebody waits for an answer."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.errors import InvalidInput, NotApplicable
-from holdfast.planning.plans import Plan
+from holdfast.planning.plans import COVERS, Plan
 from holdfast.theory.certificates import Batches, Growing, get
-from holdfast.theory.exposure import Design
+from holdfast.theory.exposure import Design, reciprocal, statistical
 from holdfast.theory.gaussian import profile
 from holdfast.theory.noise import largest_cvar
 from holdfast.theory.transfer import kappa, sharp_interval
@@ -18,10 +18,10 @@ _TOLERANCE = 1.0 + 1e-9
 
 def check_certified(plan: Plan) -> None:
     """Evaluate the plan's certificate at the plan's own numbers; raise if it does not give them."""
-    setting = Growing(plan.n0, plan.n)
-    design: Design = setting.at(plan.queries)
+    sensitivity = statistical if plan.covers == COVERS[0] else reciprocal
+    design: Design = Growing(plan.n0, plan.n, sensitivity).at(plan.queries)
     if plan.batches is not None:
-        design = Batches(plan.n0, plan.n, b=plan.batches).at(plan.queries)
+        design = Batches(plan.n0, plan.n, sensitivity, b=plan.batches).at(plan.queries)
     if plan.sigma is None:
         return  # nothing that a dataset would run
     if plan.rare is not None:

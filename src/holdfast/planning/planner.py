@@ -6,10 +6,10 @@ from typing import Required, TypedDict
 
 from holdfast.errors import NotApplicable
 from holdfast.planning.comparison import Entry, comparison
-from holdfast.planning.plans import Paces, Plan
+from holdfast.planning.plans import COVERS, Paces, Plan
 from holdfast.planning.problem import Problem, Solution, gain, objection, solve
 from holdfast.planning.words import advice, assumptions
-from holdfast.theory.certificates import CERTIFICATES, Growing, get
+from holdfast.theory.certificates import CERTIFICATES, Certificate, Growing, get
 from holdfast.theory.certificates.sharp import RareSharp
 
 # The budget is rounded up so that, in exact arithmetic and with rounding to spare, it admits the
@@ -27,6 +27,7 @@ class Question(TypedDict, total=False):
     n: int | None
     growth: float | None
     batches: int | None
+    covers: str
 
 
 def plan(
@@ -38,6 +39,7 @@ def plan(
     n: int | None = None,
     growth: float | None = None,
     batches: int | None = None,
+    covers: str = COVERS[0],
     certificate: str | None = None,
     rare: float | None = None,
 ) -> Plan:
@@ -52,19 +54,29 @@ def plan(
     sharp theorem's part (b) instead of one width: narrowest for events about as rare as that, or
     as near-certain, wider for even ones. ``alpha`` is then the width of an answer near ``rare``.
 
+    ``covers="low-sensitivity"`` makes room for statistics that are not means over records, and for
+    selections, under the paper's certificates too (Theorem 3.6); `sharp` has room for them anyway.
+
     >>> plan(n0=500_000, n=1_500_000, alpha=0.1, beta=0.05).paces
     Paces(at_n0=99147, evenly=297441, at_n=892324)
     >>> round(plan(n0=10_000, n=10_000, queries=50, beta=0.05, batches=1).width, 4)
     0.0806
     """
     problem = Problem.of(
-        beta=beta, alpha=alpha, queries=queries, n0=n0, n=n, growth=growth, batches=batches
+        beta=beta,
+        alpha=alpha,
+        queries=queries,
+        n0=n0,
+        n=n,
+        growth=growth,
+        batches=batches,
+        covers=covers,
     )
     if rare is not None:
         solution = _lopsided(problem, certificate, rare)
     else:
         solution = _tightest(problem) if certificate is None else _named(problem, certificate)
-    return _written(problem, solution, rare)
+    return _written(problem, solution, rare, covers)
 
 
 def compare(
@@ -76,6 +88,7 @@ def compare(
     n: int | None = None,
     growth: float | None = None,
     batches: int | None = None,
+    covers: str = COVERS[0],
 ) -> tuple[Entry, ...]:
     """The question of :func:`plan` put to every certificate.
 
@@ -84,7 +97,14 @@ def compare(
     """
     return comparison(
         Problem.of(
-            beta=beta, alpha=alpha, queries=queries, n0=n0, n=n, growth=growth, batches=batches
+            beta=beta,
+            alpha=alpha,
+            queries=queries,
+            n0=n0,
+            n=n,
+            growth=growth,
+            batches=batches,
+            covers=covers,
         )
     )
 
@@ -100,6 +120,9 @@ def _named(problem: Problem, name: str) -> Solution:
 def _lopsided(problem: Problem, name: str | None, rare: float) -> Solution:
     if name not in (None, "sharp"):
         raise NotApplicable(str(name), "only 'sharp' has an interval for rare events")
+    reason = objection(problem, RareSharp(rare))
+    if reason is not None:
+        raise NotApplicable("sharp, rare", reason)
     return solve(problem, RareSharp(rare))
 
 
@@ -116,7 +139,7 @@ def _tightest(problem: Problem) -> Solution:
     return best
 
 
-def _written(problem: Problem, solution: Solution, rare: float | None) -> Plan:
+def _written(problem: Problem, solution: Solution, rare: float | None, covers: str) -> Plan:
     setting, width = solution.setting, solution.width
     budget = max_queries = paces = None
     if isinstance(setting, Growing) and width.sigma is not None:
@@ -129,7 +152,7 @@ def _written(problem: Problem, solution: Solution, rare: float | None) -> Plan:
         budget = max_queries / (setting.n * width.sigma) ** 2 * _ROOM
     return Plan(
         certificate=solution.certificate.name,
-        theorem=solution.certificate.theorem,
+        theorem=_theorem(solution.certificate, covers),
         solved_for=problem.unknown,
         n0=setting.n0,
         n=setting.n,
@@ -147,4 +170,12 @@ def _written(problem: Problem, solution: Solution, rare: float | None) -> Plan:
         assumptions=assumptions(solution),
         advice=advice(problem, solution),
         rare=rare,
+        covers=covers,
     )
+
+
+def _theorem(certificate: Certificate, covers: str) -> str:
+    """Which theorem it is, and on what the paper's rests for queries that are not means."""
+    if covers == COVERS[0] or certificate.name == "sharp":
+        return certificate.theorem
+    return f"{certificate.theorem}, with Theorem 3.6"

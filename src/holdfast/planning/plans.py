@@ -21,6 +21,9 @@ _FORMAT = 1
 Unknown: TypeAlias = Literal["queries", "width", "records"]
 """What a plan was solved for."""
 
+COVERS = ("statistical", "low-sensitivity")
+"""What a plan may cover: means over records, or other functions of a snapshot and choices too."""
+
 CERTIFICATE_NAMES = ("sharp", "ours-n", "ours-u", "adaptive", "jlnrss+", "jlnrss", "split")
 """Those of the theory's registry, here so that a plan can be read without it; a test compares."""
 
@@ -42,7 +45,9 @@ class Plan:
     1 - beta while the data grows from n0 to n records. ``batches`` is None for an adaptive plan,
     which has a ``budget`` (the most mu^2 that any record may be charged), the cap ``max_queries``
     that follows from it, and the ``paces``. With ``rare`` answers report the lopsided interval of
-    the sharp theorem's part (b), and ``width`` is that of an answer near ``rare``.
+    the sharp theorem's part (b), and ``width`` is that of an answer near ``rare``. ``covers`` says
+    for which queries the paper's certificates were evaluated; `sharp` covers all of them at one
+    width, unless there is ``rare``.
     """
 
     certificate: str
@@ -64,6 +69,7 @@ class Plan:
     assumptions: tuple[str, ...]
     advice: tuple[str, ...]
     rare: float | None = None
+    covers: str = COVERS[0]
 
     def __post_init__(self) -> None:
         """Freeze the mappings too."""
@@ -132,7 +138,7 @@ def _fields_of(values: object) -> dict[str, Any]:
     if not isinstance(values, Mapping) or values.get("format") != _FORMAT:
         got = values.get("format") if isinstance(values, Mapping) else type(values).__name__
         raise InvalidInput("plan", f"one JSON object of format {_FORMAT}", got)
-    values = {"rare": None, **values}  # plans made before it could be said
+    values = {"rare": None, "covers": COVERS[0], **values}  # plans made before they could be said
     missing = [field.name for field in fields(Plan) if field.name not in values]
     if missing:
         raise InvalidInput("plan", f"complete, with {', '.join(missing)}", sorted(values))
@@ -208,6 +214,7 @@ _KINDS = {
     "max_queries": _COUNT.or_none(),
     "paces": _PACES.or_none(),
     "rare": _FRACTION.or_none(),
+    "covers": _Kind(f"one of {', '.join(COVERS)}", lambda value: value in COVERS),
     "assumptions": _WORDS,
     "advice": _WORDS,
 }

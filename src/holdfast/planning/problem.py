@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from holdfast.errors import InvalidInput, NotCertified, Unreachable
 from holdfast.numerals import counted, width
-from holdfast.planning.plans import Unknown
+from holdfast.planning.plans import COVERS, Unknown
 from holdfast.theory.arrays import (
     LARGEST_BATCHES,
     LARGEST_COUNT,
@@ -18,6 +18,7 @@ from holdfast.theory.arrays import (
     check_probability,
 )
 from holdfast.theory.certificates import Batches, Certificate, Growing, Width, get
+from holdfast.theory.exposure import reciprocal, statistical
 from holdfast.theory.settings import Setting
 
 _A_FRACTION = "write 0.05 for 5 %"
@@ -45,6 +46,7 @@ class Problem:
         n: object = None,
         growth: object = None,
         batches: object = None,
+        covers: object = COVERS[0],
     ) -> Problem:
         """Check what a user gave, and find out what is to be solved for."""
         if beta is None:
@@ -65,7 +67,12 @@ class Problem:
                 raise InvalidInput("growth", "left out when n0 and n are given", growth)
             size, grown = _checked_sizes(n0, n)
             ratio = Fraction(grown, size)
-        setting: Setting = Growing(size, grown) if b is None else Batches(size, grown, b=b)
+        if covers not in COVERS:
+            raise InvalidInput("covers", f"one of {', '.join(COVERS)}", covers)
+        profile = statistical if covers == COVERS[0] else reciprocal
+        setting: Setting = (
+            Growing(size, grown, profile) if b is None else Batches(size, grown, profile, b=b)
+        )
         return cls(unknown, setting, checked_beta, checked_alpha, checked_queries, ratio)
 
     def waiting(self) -> Problem | None:

@@ -1,16 +1,102 @@
 """What may be asked: inert descriptions, and the expression language they are written in."""
 
-from holdfast.queries.measure import GRID_BITS, Measure
+from holdfast.queries.base import Charged, Form, NumberForm, Query, ScalarQuery, Source
+from holdfast.queries.cells import CellMeasure, Histogram, histogram, totals
+from holdfast.queries.custom import CustomMeasure, CustomStatistic, Declared, statistic
+from holdfast.queries.derived import Derived, DerivedNumber, Gate, Rate, Reading, gate, rate
+from holdfast.queries.fitting import Fit, FitForm, fit
+from holdfast.queries.groups import GroupMeans, means
+from holdfast.queries.measure import GRID_BITS, Contrast, Measure
+from holdfast.queries.models import (
+    Improvement,
+    Model,
+    ModelMeasure,
+    ModelScore,
+    ModelTable,
+    accuracy,
+    brier,
+    calibration,
+    confusion,
+    improvement,
+    loss,
+)
+from holdfast.queries.pairs import (
+    PairMeasure,
+    PairStatistic,
+    auc_pairs,
+    concordance,
+    gini,
+    kendall,
+    variance,
+)
+from holdfast.queries.ranking import Auc, ModelAuc, ModelPairs, auc
+from holdfast.queries.reading import form_of, query_of
 from holdfast.queries.schema import ColumnType, Schema
-from holdfast.queries.statistical import Query, fraction, mean, query_of
+from holdfast.queries.selection import Select, SelectForm, select
+from holdfast.queries.statistical import Difference, Statistical, difference, fraction, mean
 
 __all__ = [
     "GRID_BITS",
+    "Auc",
+    "CellMeasure",
+    "Charged",
     "ColumnType",
+    "Contrast",
+    "CustomMeasure",
+    "CustomStatistic",
+    "Declared",
+    "Derived",
+    "DerivedNumber",
+    "Difference",
+    "Fit",
+    "FitForm",
+    "Form",
+    "Gate",
+    "GroupMeans",
+    "Histogram",
+    "Improvement",
     "Measure",
+    "Model",
+    "ModelAuc",
+    "ModelMeasure",
+    "ModelPairs",
+    "ModelScore",
+    "ModelTable",
+    "NumberForm",
+    "PairMeasure",
+    "PairStatistic",
     "Query",
+    "Rate",
+    "Reading",
+    "ScalarQuery",
     "Schema",
+    "Select",
+    "SelectForm",
+    "Source",
+    "Statistical",
+    "accuracy",
+    "auc",
+    "auc_pairs",
+    "brier",
+    "calibration",
+    "concordance",
+    "confusion",
+    "difference",
+    "fit",
+    "form_of",
     "fraction",
+    "gate",
+    "gini",
+    "histogram",
+    "improvement",
+    "kendall",
+    "loss",
     "mean",
+    "means",
     "query_of",
+    "rate",
+    "select",
+    "statistic",
+    "totals",
+    "variance",
 ]

@@ -12,6 +12,8 @@ from holdfast.queries.expressions import LARGEST
 
 LONGEST_QUERY = 10_000
 """Characters of a query."""
+LONGEST_SELECTION = 4_000_000
+"""Characters of a selection, each of whose candidates is a query."""
 LONGEST_TEXT = 1_000
 """Bytes of a text literal, in UTF-8."""
 LONGEST_NAME = 128
@@ -94,7 +96,7 @@ _SLIPS = {
 _SLIP = re.compile("|".join([*map(re.escape, _SLIPS)]).replace("!", "!(?!=)"))
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokens_of(text: str, longest: int = LONGEST_QUERY) -> list[Token]:
     """All tokens, the end among them.
 
     >>> [token.value for token in tokens_of("Age >= 1e2 AND city = 'it''s'")]
@@ -102,8 +104,8 @@ def tokens_of(text: str) -> list[Token]:
     """
     if not isinstance(text, str):
         raise InvalidInput("the query", "text", text)
-    if len(text) > LONGEST_QUERY:
-        reason = f"it is longer than {LONGEST_QUERY:,} characters ({len(text):,})"
+    if len(text) > longest:
+        reason = f"it is longer than {longest:,} characters ({len(text):,})"
         raise InvalidQuery(reason, text, hint="split it into several queries")
     _refuse_invisible(text)
     tokens, position = [], _past_blanks(text, 0)

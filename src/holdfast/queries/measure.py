@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from holdfast.queries.base import Source
 from holdfast.queries.expressions import Expression
 
 GRID_BITS = 32
@@ -11,7 +13,7 @@ GRID_BITS = 32
 
 
 @dataclass(frozen=True)
-class Measure:
+class Measure(Source):
     """A checked expression with the integer it gives each record.
 
     A fraction (``bits`` = 0) gives 1 where the expression is true, and 0 where it is false or
@@ -19,6 +21,8 @@ class Measure:
     in doubles, which lies in [0, 2^bits]; where x is null it gives 0, as for x = low.
     ``canonical`` tells measures apart, given the columns.
     """
+
+    is_sum: ClassVar[bool] = True
 
     kind: str
     expression: Expression
@@ -40,3 +44,19 @@ class Measure:
     def steps(self) -> int:
         """The largest integer a record can give."""
         return 1 << self.bits
+
+
+@dataclass(frozen=True)
+class Contrast(Source):
+    """The difference of two sums on one grid, moved up so that it is a number from 0 to 2 of them.
+
+    ``plus - minus + t 2^bits`` over ``t 2^(bits + 1)`` is (x - y + 1) / 2 for means x and y in
+    [0, 1]: a record counts for something from 0 to 2^(bits + 1), so the sensitivity is 1/t.
+    """
+
+    is_sum: ClassVar[bool] = True
+
+    plus: Source
+    minus: Source
+    bits: int
+    canonical: str

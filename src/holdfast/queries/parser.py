@@ -28,7 +28,7 @@ from holdfast.queries.expressions import (
     ToNumber,
     Truth,
 )
-from holdfast.queries.lexer import Kind, Token, tokens_of
+from holdfast.queries.lexer import LONGEST_QUERY, Kind, Token, tokens_of
 
 LARGEST_SIZE = 500
 """Nodes of an expression, what is written out counted in full."""
@@ -37,9 +37,9 @@ LARGEST_DEPTH = 50
 # A level may take brackets and an operator to write, and Python four frames a bracket to read.
 _DEEPEST_TEXT = 2 * LARGEST_DEPTH + 10
 
-_OR, _AND, _NOT, _COMPARE, _ADD, _MULTIPLY, _UNARY = range(1, 8)
+_OR, _AND, _NOT, _COMPARE, OPERAND, _MULTIPLY, _UNARY = range(1, 8)
 _COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">="))
-_LEVEL_OF = {"or": _OR, "and": _AND, "+": _ADD, "-": _ADD, "*": _MULTIPLY, "/": _MULTIPLY}
+_LEVEL_OF = {"or": _OR, "and": _AND, "+": OPERAND, "-": OPERAND, "*": _MULTIPLY, "/": _MULTIPLY}
 _LEVEL_OF |= {"%": _MULTIPLY} | dict.fromkeys(_COMPARISONS, _COMPARE)
 _LEVEL_OF |= dict.fromkeys(("is", "in", "between", "like", "not"), _COMPARE)
 
@@ -59,9 +59,9 @@ def parse(text: str) -> Expression:
 class Parser:
     """Reads one text from the left to the right."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, longest: int = LONGEST_QUERY) -> None:
         self.text = text
-        self._tokens = tokens_of(text)
+        self._tokens = tokens_of(text, longest)
         self._next = 0
         self._nesting = 0
 
@@ -78,9 +78,9 @@ class Parser:
         return self._tokens[min(self._next + 1, len(self._tokens) - 1)]
 
     def advance(self) -> Token:
-        """Take the next token."""
+        """Take the next token; the end can be taken again and again."""
         taken = self.token
-        self._next += 1
+        self._next = min(self._next + 1, len(self._tokens) - 1)
         return taken
 
     def at(self, *values: str) -> bool:
@@ -208,7 +208,7 @@ class Parser:
         start = left.position
         if self.at(*_COMPARISONS):
             operator = self.advance().value
-            return self.made(Compare(operator, left, self.expression(_ADD), position=start))
+            return self.made(Compare(operator, left, self.expression(OPERAND), position=start))
         if self.accept("is"):
             return self._is(left)
         negated = self.accept("not")
@@ -238,9 +238,9 @@ class Parser:
         return self.made(Not(found, position=start)) if negated else found
 
     def _between(self, left: Expression) -> Expression:
-        low = self.expression(_ADD)
+        low = self.expression(OPERAND)
         self.expect("and")
-        high = self.expression(_ADD)
+        high = self.expression(OPERAND)
         above = self.made(Compare(">=", left, low, position=left.position))
         below = self.made(Compare("<=", left, high, position=left.position))
         return self.made(joined("and", above, below))

@@ -1,36 +1,36 @@
-"""Statistical queries: the fraction of records with a property, and the mean of a bounded value.
+"""Statistical queries: a fraction of the records, a mean of a bounded value, a difference of two.
 
 They are inert: they know their text and its tree, no data.
 """
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, TypeVar
 
 from holdfast.errors import InvalidInput, InvalidQuery
+from holdfast.queries.base import NumberForm, Query, ScalarQuery
 from holdfast.queries.canonical import canonical, number
 from holdfast.queries.checker import checked
 from holdfast.queries.expressions import LARGEST, Expression, Number, Type
-from holdfast.queries.lexer import LONGEST_QUERY, Kind
-from holdfast.queries.measure import GRID_BITS, Measure
+from holdfast.queries.lexer import LONGEST_QUERY
+from holdfast.queries.measure import GRID_BITS, Contrast, Measure
 from holdfast.queries.parser import Parser, parse
 from holdfast.queries.schema import Schema
 
 _NARROWEST = 1e-150
 
 QueryKind = Literal["fraction", "mean"]
+Q = TypeVar("Q", bound=Query)
 
 
 @dataclass(frozen=True, repr=False)
-class Query:
-    """A question about the population, answered by a number from ``low`` to ``high``.
+class Statistical(ScalarQuery):
+    """A mean over records, of a number from ``low`` to ``high``.
 
-    Two queries are equal if their canonical texts are; ``text`` is kept as it was written.
-
+    >>> from holdfast.queries import query_of
     >>> query = fraction("Age>65 AND smoker")
     >>> query.canonical, query == query_of("fraction( Age > 65.0 and (smoker) )")
     ('fraction(Age > 65 and smoker)', True)
@@ -73,8 +73,11 @@ class Query:
             "canonical": self.canonical,
         }
 
-    def __str__(self) -> str:
-        return self.canonical
+    def form(self, schema: Schema) -> NumberForm:
+        """A mean: one record of t moves it by a share of 1/t of its range."""
+        measure = self.measure(schema)
+        span = self.high - self.low
+        return NumberForm(self.canonical, measure, self.low, self.high, span, measure.bits)
 
     def __repr__(self) -> str:
         written = canonical(self.expression)
@@ -82,64 +85,111 @@ class Query:
             return f"fraction({written!r})"
         return f"mean({written!r}, low={number(self.low)}, high={number(self.high)})"
 
-    def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.canonical)}</code>"
+
+@dataclass(frozen=True, repr=False)
+class Difference(ScalarQuery):
+    """How much larger one mean is than another of the same range, in one answer.
+
+    >>> difference("clicked and variant = 'B'", "clicked and variant = 'A'").high
+    1.0
+    """
+
+    plus: Statistical
+    minus: Statistical
+    text: str = field(compare=False)
+
+    @property
+    def low(self) -> float:
+        """The least it can be."""
+        return self.minus.low - self.minus.high
+
+    @property
+    def high(self) -> float:
+        """The most it can be."""
+        return self.plus.high - self.plus.low
+
+    @cached_property
+    def canonical(self) -> str:
+        """One text for all spellings."""
+        return f"difference({_inside(self.plus)}, {_inside(self.minus)})"
+
+    def form(self, schema: Schema) -> NumberForm:
+        """A mean over records of a value from -range to range."""
+        plus, minus = self.plus.measure(schema), self.minus.measure(schema)
+        source = Contrast(plus, minus, plus.bits, self.canonical)
+        span = self.high - self.low
+        return NumberForm(self.canonical, source, self.low, self.high, span, plus.bits)
+
+    def __repr__(self) -> str:
+        return f"difference({_given(self.plus)}, {_given(self.minus)})"
 
 
-def fraction(text: str) -> Query:
+def fraction(text: str) -> Statistical:
     """The fraction of records for which an expression is true.
 
     >>> fraction("age > 65 and city = 'Oslo'")
     fraction("age > 65 and city = 'Oslo'")
     """
-    return _written(Query("fraction", parse(text), 0.0, 1.0, text))
+    return written(Statistical("fraction", parse(text), 0.0, 1.0, text))
 
 
-def mean(text: str, low: float, high: float) -> Query:
+def mean(text: str, low: float, high: float) -> Statistical:
     """The mean of a number, cut off below ``low`` and above ``high``; a null counts as ``low``.
 
     >>> mean("weight / (height * height)", low=10, high=60)
     mean('weight / (height * height)', low=10, high=60)
     """
-    bounds = _bounds(low, high)
-    return _written(Query("mean", parse(text), *bounds, text))
+    bounds = checked_bounds(low, high)
+    return written(Statistical("mean", parse(text), *bounds, text))
 
 
-def query_of(text: str) -> Query:
-    """A query as a command line has it: plain text is a fraction.
+def difference(plus: str | Statistical, minus: str | Statistical) -> Difference:
+    """How much larger the first is than the second: fractions, or two means of one range.
 
-    >>> query_of("age > 65"), query_of("mean(bmi, 10, 60)")
-    (fraction('age > 65'), mean('bmi', low=10, high=60))
+    It costs what one answer costs; asked one by one the two would cost two, and be no narrower.
+
+    >>> difference("clicked and variant = 'B'", "clicked and variant = 'A'")
+    difference("clicked and variant = 'B'", "clicked and variant = 'A'")
     """
-    if not isinstance(text, str):
-        raise InvalidInput("the query", "text", text)
-    return _query_of(text)
+    first, second = _statistical("plus", plus), _statistical("minus", minus)
+    text = f"difference({first.text}, {second.text})"
+    return contrasted(first, second, text)
 
 
-@lru_cache(maxsize=1024)
-def _query_of(text: str) -> Query:
-    """Queries are inert, and analysts ask the same ones again as the data grows."""
-    parser = Parser(text)
-    called = parser.token.kind is Kind.NAME and parser.following.value == "("
-    kind = parser.token.value.lower() if called else ""
-    if kind not in ("fraction", "mean"):
-        expression = parser.expression()
-        parser.finish()
-        return _written(Query("fraction", expression, 0.0, 1.0, text))
-    parser.advance()
-    parser.expect("(")
+def contrasted(plus: Statistical, minus: Statistical, text: str) -> Difference:
+    """The difference of two queries of one kind and range."""
+    if (plus.kind, plus.low, plus.high) != (minus.kind, minus.low, minus.high):
+        hint = "write both as means with the same low and high"
+        raise InvalidQuery("a difference needs two means of the same range", text, hint=hint)
+    return written(Difference(plus, minus, text))
+
+
+def read_statistical(parser: Parser, kind: str) -> Statistical:
+    """What follows the name ``fraction`` or ``mean``, up to the closing bracket."""
     expression = parser.expression()
     if kind == "fraction":
-        bounds = (0.0, 1.0)
-    else:
-        bounds = _written_bounds(parser)
-    parser.expect(")")
-    if parser.token.kind is not Kind.END:
-        parser.refuse(f"{kind}(...) stands alone", "a query asks for one fraction or one mean")
-    return _written(Query("fraction" if kind == "fraction" else "mean", expression, *bounds, text))
+        return Statistical("fraction", expression, 0.0, 1.0, parser.text)
+    return Statistical("mean", expression, *read_bounds(parser, "mean(bmi, 10, 60)"), parser.text)
 
 
-def _written(query: Query) -> Query:
+def _statistical(name: str, given: object) -> Statistical:
+    if isinstance(given, str):
+        return fraction(given)
+    if isinstance(given, Statistical):
+        return given
+    raise InvalidInput(name, "an expression, or a fraction or mean", type(given).__name__)
+
+
+def _inside(query: Statistical) -> str:
+    """A part of a larger query: a fraction is its expression."""
+    return canonical(query.expression) if query.kind == "fraction" else query.canonical
+
+
+def _given(query: Statistical) -> str:
+    return repr(canonical(query.expression)) if query.kind == "fraction" else repr(query)
+
+
+def written(query: Q) -> Q:
     """A query whose canonical text may be longer than its own, but can be read back."""
     length = len(query.canonical)
     if length > LONGEST_QUERY:
@@ -148,14 +198,13 @@ def _written(query: Query) -> Query:
     return query
 
 
-def _written_bounds(parser: Parser) -> tuple[float, float]:
-    """The two numbers after the expression of a mean."""
+def read_bounds(parser: Parser, example: str) -> tuple[float, float]:
+    """The two numbers after an expression, each after a comma."""
     start = parser.token.position
     bounds = []
     for which in ("low", "high"):
         if not parser.at(","):
-            hint = "for instance mean(bmi, 10, 60)"
-            parser.refuse("a mean needs two bounds, low and high", hint)
+            parser.refuse("it needs two bounds, low and high", f"for instance {example}")
         parser.advance()
         at = parser.token.position
         bound = parser.expression()
@@ -163,12 +212,12 @@ def _written_bounds(parser: Parser) -> tuple[float, float]:
             parser.refuse(f"{which} must be a number, as it is", at=at)
         bounds.append(bound.value)
     try:
-        return _bounds(*bounds)
+        return checked_bounds(*bounds)
     except InvalidInput as error:
         raise InvalidQuery(str(error), parser.text, start) from error
 
 
-def _bounds(low: object, high: object) -> tuple[float, float]:
+def checked_bounds(low: object, high: object) -> tuple[float, float]:
     """Both bounds, checked."""
     first, last = _bound("low", low), _bound("high", high)
     if not last - first >= _NARROWEST:

@@ -1,19 +1,30 @@
 """The session: the only door to the data."""
 
-from holdfast.session.answers import Answer, Budget, Quote, Transcript
+from holdfast.session.answers import Answer, Cell, Choice, Estimate, Fitted, Result, Table, Verdict
 from holdfast.session.dataset import Appended, Dataset, Round, Status, Verification, create, open
+from holdfast.session.quotes import Budget, Quote
+from holdfast.session.scorer import Scorer
 from holdfast.session.session import Session
+from holdfast.session.transcript import Transcript
 
 __all__ = [
     "Answer",
     "Appended",
     "Budget",
+    "Cell",
+    "Choice",
     "Dataset",
+    "Estimate",
+    "Fitted",
     "Quote",
+    "Result",
     "Round",
+    "Scorer",
     "Session",
     "Status",
+    "Table",
     "Transcript",
+    "Verdict",
     "Verification",
     "create",
     "open",

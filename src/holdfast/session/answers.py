@@ -1,221 +1,434 @@
-"""What an analyst gets: frozen, with numbers, words and one dictionary each."""
+"""What an analyst is told: frozen, with numbers, words and one dictionary each."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from html import escape
-from typing import Any, overload
+from types import MappingProxyType
+from typing import Any
 
 from holdfast import numerals
-from holdfast.errors import LedgerCorrupt
+from holdfast.errors import InvalidInput, LedgerCorrupt
 from holdfast.ledger.entries import Entry
 from holdfast.ledger.ledger import Ledger
+from holdfast.ledger.told import body_of, readings
 from holdfast.mechanisms import to_float
+from holdfast.queries import (
+    Fit,
+    GroupMeans,
+    NumberForm,
+    Reading,
+    SelectForm,
+    form_of,
+    query_of,
+)
 from holdfast.shown import Shown
 
-
-@dataclass(frozen=True, repr=False)
-class Budget(Shown):
-    """In mu^2 of the record that is exposed most: what it may be charged, was, and may yet be."""
-
-    total: float
-    spent: float
-    remaining: float
-
-    def __str__(self) -> str:
-        share = 0.0 if self.total == 0.0 else self.remaining / self.total
-        return f"{share:.1%} of the budget left ({self.remaining:.6g} of {self.total:.6g})"
+_SHOWN_CELLS = 12
 
 
 @dataclass(frozen=True, repr=False)
-class Answer(Shown):
-    """A value and how far it can be from the population's, jointly with all other answers.
+class Result(Shown):
+    """What every result has.
 
-    ``query`` is the query in canonical form and ``text`` as it was written. ``interval`` is (low,
-    high); ``width`` the half-width, the larger side if they differ; ``range`` what the answer could
-    be at all, 0 to 1 for a fraction. ``round`` is the size of the snapshot. ``charge`` is what it
-    cost, and ``remaining`` what it left, in mu^2 of the record that is exposed most. ``recorded``
-    is True if it had been given before and cost nothing now.
+    ``query`` is the query in canonical form and ``text`` as it was written. ``round`` is the size
+    of the snapshot. ``charge`` is what it cost, and ``remaining`` what it left, in mu^2 of the
+    record that is exposed most; ``price`` is the charge in answers at that round. ``recorded`` is
+    True if it had been given before and cost nothing now.
     """
 
     query: str
     text: str
-    value: float
-    width: float
-    interval: tuple[float, float]
-    range: tuple[float, float]
     round: int
     certificate: str
     theorem: str
     beta: float
-    terms: Mapping[str, float]
     assumptions: tuple[str, ...]
     charge: float
+    price: int
     remaining: float
     answers_left: int
-    sigma: float
     analyst: str
     time: str
     entry: int
     key: str | None
     recorded: bool
 
-    def __str__(self) -> str:
-        low, high = self.interval
-        digits = _decimals(self.width, self.range[1] - self.range[0])
-        return (
-            f"{self.value:.{digits}f} ± {numerals.fixed(self.width, digits, up=True)}  "
-            f"[{numerals.fixed(low, digits, up=False)}, {numerals.fixed(high, digits, up=True)}]  "
-            f"n = {self.round:,}"
-        )
-
     def __hash__(self) -> int:
-        return hash((self.entry, self.value))
+        return hash((self.query, self.entry))
+
+    @property
+    def brief(self) -> str:
+        """One line."""
+        return str(self)
 
     def explain(self) -> str:
-        """The answer in full sentences: where the width comes from, and what it rests on."""
-        parts = " + ".join(f"{term:.4g} {name}" for name, term in self.terms.items())
-        lines = [
-            f"{self}",
+        """The result in full sentences: what it says, what it cost and what it rests on."""
+        return "\n".join([str(self), *self._sentences()])
+
+    def _sentences(self) -> list[str]:
+        return [
             f"query       {self.query}",
-            f"width       ± {numerals.width(self.width)} ({parts})",
+            *self._about_width(),
             f"holds       with probability {numerals.percent(self.beta)}, for all answers of the "
             "analysis together",
             f"by          {self.certificate} ({self.theorem})",
-            f"cost        {self.charge:.4g} of each record's budget; {self.remaining:.4g} is left, "
+            f"cost        {self._cost()}; {self.remaining:.4g} is left, "
             f"enough for {numerals.several(self.answers_left, 'answer')} more at this round",
             *(f"if          {sentence}" for sentence in self.assumptions),
         ]
-        return "\n".join(lines)
+
+    def _about_width(self) -> list[str]:
+        return []
+
+    def _cost(self) -> str:
+        if self.price == 0:
+            return "nothing beyond the answers it follows from"
+        as_many = f", that of {self.price:,} answers" if self.price > 1 else ""
+        return f"{self.charge:.4g} of each record's budget{as_many}"
 
 
 @dataclass(frozen=True, repr=False)
-class Quote(Shown):
-    """A free preview: what an answer would cost and how wide it would be. It touches no record.
+class Answer(Result):
+    """A value and how far it can be from the population's, jointly with all other answers.
 
-    ``width`` is the largest the answer could have. If it is not ``allowed``, ``reason`` says why
-    and ``more_records`` after how many more it would be, None if never.
+    ``interval`` is (low, high); ``width`` the half-width, the larger side if they differ; ``range``
+    what the answer could be at all, 0 to 1 for a fraction.
     """
 
-    query: str
-    round: int
-    charge: float
+    value: float
     width: float
-    allowed: bool
-    recorded: bool
-    reason: str | None
-    more_records: int | None
-    remaining: float
-    answers_left: int
+    interval: tuple[float, float]
+    range: tuple[float, float]
+    terms: Mapping[str, float]
+    sigma: float
 
     def __str__(self) -> str:
-        if not self.allowed:
-            return f"refused: {self.reason}"
-        cost = "free, as recorded" if self.recorded else f"costs {self.charge:.4g}"
+        digits = _decimals(self.width, self.range[1] - self.range[0])
         return (
-            f"± {numerals.width(self.width)} at n = {self.round:,}, {cost}; "
-            f"{numerals.several(self.answers_left, 'answer')} left at this round"
+            f"{self.value:.{digits}f} ± {numerals.fixed(self.width, digits, up=True)}  "
+            f"{shown_interval(self.interval, digits)}  n = {self.round:,}"
         )
 
+    __hash__ = Result.__hash__
 
-class Transcript(Sequence[Answer]):
-    """All answers of a dataset in order, read from the ledger when they are looked at."""
+    def _about_width(self) -> list[str]:
+        parts = " + ".join(f"{term:.4g} {name}" for name, term in self.terms.items())
+        return [f"width       ± {numerals.width(self.width)} ({parts})"]
 
-    def __init__(self, ledger: Ledger, analyst: str | None = None) -> None:
-        self._ledger = ledger
-        self._analyst = analyst
 
-    def __len__(self) -> int:
-        if self._analyst is None:
-            return self._ledger.refresh().answers
-        return sum(1 for _ in self)
+@dataclass(frozen=True, repr=False)
+class Cell(Shown):
+    """One number of a table; ``value`` and ``interval`` are None where it is undetermined."""
 
-    def __iter__(self) -> Iterator[Answer]:
-        for entry in self._ledger.store.entries():
-            if entry.kind == "answer":
-                answer = answer_of(entry, self._ledger, recorded=True)
-                if self._analyst in (None, answer.analyst):
-                    yield answer
+    label: str
+    value: float | None
+    interval: tuple[float, float] | None
 
-    def last(self, count: int) -> list[Answer]:
-        """The last answers, in order, without reading those before."""
-        found: list[Answer] = []
-        for entry in self._ledger.store.entries_back(2**62):
-            if len(found) == count:
-                break
-            if entry.kind == "answer":
-                answer = answer_of(entry, self._ledger, recorded=True)
-                found += [answer] if self._analyst in (None, answer.analyst) else []
-        return found[::-1]
+    def __str__(self) -> str:
+        if self.value is None or self.interval is None:
+            return "undetermined"
+        half = 0.5 * (self.interval[1] - self.interval[0])
+        digits = _decimals(half, 1.0) if half > 0.0 else 3
+        return f"{self.value:.{digits}f}  {shown_interval(self.interval, digits)}"
 
-    @overload
-    def __getitem__(self, index: int) -> Answer: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Answer]: ...
-    def __getitem__(self, index: int | slice) -> Answer | list[Answer]:
-        if isinstance(index, slice):
-            return list(self)[index]
-        if index < 0:
-            found = self.last(-index)
-            if len(found) < -index:
-                raise IndexError("there are not so many answers")
-            return found[0]
-        for i, answer in enumerate(self):
-            if i == index:
-                return answer
-        raise IndexError("there are not so many answers")
 
-    def to_dict(self) -> dict[str, Any]:
-        """All answers as plain values, as JSON has them."""
-        return {"answers": [answer.to_dict() for answer in self]}
+@dataclass(frozen=True, repr=False)
+class Table(Result):
+    """A number for every cell, all of whose intervals hold together.
+
+    ``width`` is the largest half-width of a cell, None where they differ from cell to cell.
+    """
+
+    cells: tuple[Cell, ...]
+    width: float | None
+    range: tuple[float, float]
+
+    __hash__ = Result.__hash__
+
+    def __str__(self) -> str:
+        wide = max(len(cell.label) for cell in self.cells[:_SHOWN_CELLS])
+        lines = [f"{cell.label:{wide}}  {cell}" for cell in self.cells[:_SHOWN_CELLS]]
+        if len(self.cells) > _SHOWN_CELLS:
+            lines.append(f"... {len(self.cells) - _SHOWN_CELLS:,} more")
+        return "\n".join([*lines, f"n = {self.round:,}"])
+
+    @property
+    def brief(self) -> str:
+        """One line."""
+        return f"{len(self.cells):,} cells  n = {self.round:,}"
 
     def __repr__(self) -> str:
-        return f"<transcript of {numerals.several(len(self), 'answer')}>"
+        return f"<table: {self.brief}>"
 
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{escape(str(answer))}</td></tr>" for answer in self.last(20))
-        return f"<table><caption>{escape(repr(self))}</caption>{rows}</table>"
+    def __getitem__(self, label: object) -> Cell:
+        for cell in self.cells:
+            if cell.label == str(label):
+                return cell
+        labels = ", ".join(cell.label for cell in self.cells[:_SHOWN_CELLS])
+        raise InvalidInput("the cell", f"one of the table's: {labels}", label)
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self.cells)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def _about_width(self) -> list[str]:
+        return [] if self.width is None else [f"width       ± {numerals.width(self.width)} a cell"]
 
 
-def answer_of(entry: Entry, ledger: Ledger, recorded: bool) -> Answer:
-    """The answer that an entry of the ledger keeps."""
-    body, plan = entry.read(), ledger.plan
-    try:
-        low, high = body["interval"]
-        units = int(body["charge"])
-        return Answer(
-            query=body["canonical"],
-            text=body["query"],
-            value=body["value"],
-            width=body["width"],
-            interval=(low, high),
-            range=(body["low"], body["high"]),
-            round=body["round"],
-            certificate=plan.certificate,
-            theorem=plan.theorem,
-            beta=plan.beta,
-            terms=ledger.policy.terms(body["unit"], body["low"], body["high"], body["bits"]),
-            assumptions=plan.assumptions,
-            charge=to_float(units),
-            remaining=to_float(ledger.policy.budget - int(body["after"]["spent"])),
-            answers_left=body["left"],
-            sigma=body["sigma"],
-            analyst=body["analyst"],
-            time=when(body["time"]),
-            entry=entry.seq,
-            key=body.get("key"),
-            recorded=recorded,
+@dataclass(frozen=True, repr=False)
+class Estimate(Result):
+    """A number that follows from other answers, with the interval that follows from theirs.
+
+    Both are None if it is undetermined: the answers leave open whether there is such a number.
+    """
+
+    value: float | None
+    interval: tuple[float, float] | None
+    range: tuple[float, float]
+    parts: tuple[int, ...]
+
+    __hash__ = Result.__hash__
+
+    @property
+    def is_determined(self) -> bool:
+        """Whether there is an interval."""
+        return self.interval is not None
+
+    def __str__(self) -> str:
+        if self.value is None or self.interval is None:
+            return f"undetermined  n = {self.round:,}"
+        span = self.range[1] - self.range[0]
+        digits = _decimals(max(0.5 * (self.interval[1] - self.interval[0]), 1e-9 * span), span)
+        shown = shown_interval(self.interval, digits)
+        return f"{self.value:.{digits}f}  {shown}  n = {self.round:,}"
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict(Result):
+    """Whether a number is at least, or at most, so much: pass, fail or undecided.
+
+    It passes if its whole interval does, and fails if none of it does.
+    """
+
+    verdict: str
+    side: str
+    limit: float
+    value: float | None
+    interval: tuple[float, float] | None
+    parts: tuple[int, ...]
+
+    __hash__ = Result.__hash__
+
+    @property
+    def passed(self) -> bool:
+        """Whether it certainly is on the right side."""
+        return self.verdict == "pass"
+
+    def __str__(self) -> str:
+        wanted = f"{self.side.replace('_', ' ')} {self.limit:g}"
+        if self.value is None or self.interval is None:
+            return f"{self.verdict}: {wanted} wanted, and it is undetermined  n = {self.round:,}"
+        digits = _decimals(max(0.5 * (self.interval[1] - self.interval[0]), 1e-9), 1.0)
+        shown = shown_interval(self.interval, digits)
+        return (
+            f"{self.verdict}: {wanted} wanted, {self.value:.{digits}f}  {shown}  n = {self.round:,}"
         )
+
+
+@dataclass(frozen=True, repr=False)
+class Choice(Result):
+    """The candidate that was chosen: ``name`` and, counted from 0, ``index``.
+
+    Its expected loss exceeds that of the best candidate by at most ``width``, or its expected score
+    falls short of the best by no more, jointly with all other answers.
+    """
+
+    name: str
+    index: int
+    best: str
+    candidates: int
+    width: float
+    terms: Mapping[str, float]
+
+    __hash__ = Result.__hash__
+
+    def __str__(self) -> str:
+        off = "above the lowest" if self.best == "lowest" else "below the highest"
+        return (
+            f"{self.name}  (at most {numerals.width(self.width)} {off} of {self.candidates:,})  "
+            f"n = {self.round:,}"
+        )
+
+    def _about_width(self) -> list[str]:
+        parts = " + ".join(f"{term:.4g} {name}" for name, term in self.terms.items())
+        return [f"excess      at most {numerals.width(self.width)} ({parts})"]
+
+
+@dataclass(frozen=True, repr=False)
+class Fitted(Result):
+    """A linear model that was fitted: its coefficients, in the units of the features.
+
+    Nothing is promised of them. ``predictor`` is the model as an expression of the query language,
+    the log-odds of a logistic one, so that it can be asked about: that answer has its width.
+    """
+
+    kind: str
+    intercept: float
+    coefficients: Mapping[str, float]
+    predictor: str
+
+    __hash__ = Result.__hash__
+
+    def __str__(self) -> str:
+        parts = [f"{value:+.4g} {name}" for name, value in self.coefficients.items()]
+        return f"{self.kind}: {self.intercept:.4g} {' '.join(parts)}  n = {self.round:,}"
+
+
+def result_of(entry: Entry, ledger: Ledger, recorded: bool) -> Result:
+    """What an entry of the ledger tells."""
+    plan = ledger.plan
+    try:
+        body = body_of(entry)
+        units = int(body.get("charge", 0))
+        common = {
+            "query": body["canonical"],
+            "text": body["query"],
+            "round": body["round"],
+            "certificate": plan.certificate,
+            "theorem": plan.theorem,
+            "beta": plan.beta,
+            "assumptions": plan.assumptions,
+            "charge": to_float(units),
+            "price": units // ledger.policy.mechanism.charge(body["round"]),
+            "remaining": to_float(ledger.policy.budget - int(body["after"]["spent"])),
+            "answers_left": body["left"],
+            "analyst": body["analyst"],
+            "time": when(body["time"]),
+            "entry": entry.seq,
+            "key": body.get("key"),
+            "recorded": recorded,
+        }
+        return _KINDS[body["kind"]](common, body, entry, ledger)
     except (KeyError, TypeError, ValueError):
         raise LedgerCorrupt("the ledger", "it does not hold a whole answer", entry.seq) from None
+
+
+def _answer(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Answer:
+    low, high = body["interval"]
+    place = (body["unit"], body["low"], body["high"], body["bits"], body["span"])
+    return Answer(
+        **common,
+        value=body["value"],
+        width=body["width"],
+        interval=(low, high),
+        range=(body["low"], body["high"]),
+        terms=ledger.policy.terms(*place),
+        sigma=body["sigma"],
+    )
+
+
+def _table(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Table:
+    form = form_of(body["canonical"], ledger.schema)
+    if not isinstance(form, NumberForm) or form.labels is None:
+        raise ValueError("not a table")
+    cells = _cells(form.labels, readings(entry, ledger.policy))
+    return Table(**common, cells=cells, width=body["width"], range=(body["low"], body["high"]))
+
+
+def _cells(labels: tuple[str, ...], found: list[Reading]) -> tuple[Cell, ...]:
+    return tuple(Cell(label, *reading) for label, reading in zip(labels, found, strict=True))
+
+
+def _estimate(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Estimate:
+    low, high = body["range"]
+    [reading] = readings(entry, ledger.policy)
+    return Estimate(
+        **common,
+        value=reading.value,
+        interval=reading.interval,
+        range=(low, high),
+        parts=tuple(body["parts"]),
+    )
+
+
+def _verdict(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Verdict:
+    [reading] = readings(entry, ledger.policy)
+    return Verdict(
+        **common,
+        verdict=body["verdict"],
+        side=body["side"],
+        limit=body["limit"],
+        value=reading.value,
+        interval=reading.interval,
+        parts=tuple(body["parts"]),
+    )
+
+
+def _choice(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Choice:
+    form = form_of(body["canonical"], ledger.schema)
+    if not isinstance(form, SelectForm):
+        raise ValueError("not a selection")
+    place = (form, body["round"], body["epsilon"], body["allowance"])
+    return Choice(
+        **common,
+        name=body["name"],
+        index=body["chosen"],
+        best=form.best,
+        candidates=len(form.candidates),
+        width=body["width"],
+        terms=ledger.policy.selected(*place).terms,
+    )
+
+
+def _means(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Table:
+    query = query_of(body["canonical"])
+    if not isinstance(query, GroupMeans):
+        raise ValueError("not means by group")
+    labels = query.parts[0].form(ledger.schema).labels or ()
+    low, high = body["range"]
+    cells = _cells(labels, readings(entry, ledger.policy))
+    return Table(**common, cells=cells, width=None, range=(low, high))
+
+
+def _fitted(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Fitted:
+    query = query_of(body["canonical"])
+    if not isinstance(query, Fit):
+        raise ValueError("not a fit")
+    intercept, coefficients = query.in_units(body["coefficients"])
+    return Fitted(
+        **common,
+        kind=query.kind,
+        intercept=intercept,
+        coefficients=MappingProxyType(coefficients),
+        predictor=query.predictor(body["coefficients"]),
+    )
+
+
+_KINDS: Mapping[str, Callable[[Any, Mapping[str, Any], Entry, Ledger], Result]] = {
+    "number": _answer,
+    "table": _table,
+    "choice": _choice,
+    "fit": _fitted,
+    "means": _means,
+    "estimate": _estimate,
+    "verdict": _verdict,
+}
 
 
 def when(seconds: float) -> str:
     """A time as text that sorts, in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def shown_interval(interval: tuple[float, float], digits: int) -> str:
+    """An interval, rounded outwards."""
+    low, high = interval
+    return f"[{numerals.fixed(low, digits, up=False)}, {numerals.fixed(high, digits, up=True)}]"
 
 
 def _decimals(width: float, span: float) -> int:

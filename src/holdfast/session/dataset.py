@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.data import segments
 from holdfast.data.growing import GrowingData, Progress
 from holdfast.data.sources import sampled_schema
+from holdfast.data.statistics import Statistic
 from holdfast.errors import InvalidInput, LedgerCorrupt, NotReady, StorageFailed
 from holdfast.ledger.ledger import FILE, Ledger
 from holdfast.ledger.replay import replay
@@ -22,9 +23,13 @@ from holdfast.mechanisms import NoiseSource, system_noise, to_float
 from holdfast.numerals import several
 from holdfast.planning import Plan
 from holdfast.queries import Schema
-from holdfast.session.answers import Budget, Transcript
+from holdfast.session.quotes import Budget
 from holdfast.session.session import Session
+from holdfast.session.transcript import Transcript
 from holdfast.shown import Shown
+
+if TYPE_CHECKING:
+    from holdfast.data.models.runner import Limits
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,8 +175,8 @@ class Dataset:
         """The rounds at which answers were given, in order."""
         charge = self._ledger.policy.mechanism.charge
         return tuple(
-            Round(round, answers, to_float(answers * charge(round)))
-            for round, answers in self._ledger.store.rounds()
+            Round(total.round, total.answers, to_float(total.price * charge(total.round)))
+            for total in self._ledger.store.rounds()
         )
 
     def __repr__(self) -> str:
@@ -227,6 +232,22 @@ class Dataset:
         """
         count = self._data.append(source, format, progress, again)
         return Appended(count, self.n)
+
+    def limit_models(self, limits: Limits) -> None:
+        """What a model may use, in seconds and bytes, before its values count as 0."""
+        self._data.limits = limits
+
+    def register(self, statistic: Statistic) -> None:
+        """Let analysts ask for a statistic of the custodian's own, by its name.
+
+        What it declares is kept in the ledger for good; the function is not, so register it again
+        whenever the dataset has been opened. The custodian vouches for the declaration.
+        """
+        if not isinstance(statistic, Statistic):
+            raise InvalidInput("the statistic", "a Statistic", type(statistic).__name__)
+        statistic.check(self._ledger.schema)
+        self._ledger.register(statistic.to_dict())
+        self._data.register(statistic)
 
     def session(self, analyst: str = "analyst") -> Session:
         """A way to ask."""

@@ -3,33 +3,56 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
 
-from holdfast.data.growing import GrowingData
-from holdfast.errors import BudgetExhausted, InvalidInput, NotReady
+from holdfast.data.growing import GrowingData, Progress
+from holdfast.errors import InvalidInput, NotReady
 from holdfast.ledger.entries import Entry
 from holdfast.ledger.ledger import Ledger
-from holdfast.ledger.replay import scaled
+from holdfast.ledger.told import derived_told
 from holdfast.mechanisms import NoiseSource, to_float
-from holdfast.queries import Measure, Query, query_of
-from holdfast.session.answers import Answer, Budget, Quote, Transcript, answer_of
+from holdfast.queries import (
+    Charged,
+    CustomStatistic,
+    Derived,
+    FitForm,
+    Form,
+    Gate,
+    Query,
+    ScalarQuery,
+    Select,
+    Statistical,
+    query_of,
+)
+from holdfast.session.answering import answered, sources_of
+from holdfast.session.answers import Answer, Result, result_of
+from holdfast.session.fitting import fitted
+from holdfast.session.quotes import Budget, Quote
+from holdfast.session.refusals import refusal
+from holdfast.session.scorer import Scorer
+from holdfast.session.transcript import Transcript
 
 _LONGEST = 200
-_MOST_MEASURES = 4096
+_MOST_FORMS = 4096
 
 
 @dataclass(frozen=True)
 class _Question:
-    """A checked query, and the caller's key for it."""
+    """A checked query, and the caller's key for it.
 
-    query: Query
-    measure: Measure
+    ``whole`` numbers the query that it is, or that it is a part of, among those asked together.
+    """
+
+    query: Charged
+    form: Form
     key: str | None
+    whole: int = 0
 
     @property
     def canonical(self) -> str:
-        return self.measure.canonical
+        return self.form.canonical
 
 
 class Session:
@@ -41,7 +64,7 @@ class Session:
         self._noise = noise
         self.analyst = _checked_text("analyst", analyst)
         self._held: int | None = None
-        self._measures: dict[str, Measure] = {}  # of queries that were checked before
+        self._forms: dict[str, Form] = {}  # of queries that were checked before
 
     def __repr__(self) -> str:
         held = "" if self._held is None else f", held at {self._held:,}"
@@ -81,36 +104,46 @@ class Session:
         """All answers of the dataset so far, whoever asked."""
         return Transcript(self._ledger)
 
+    def scorer(
+        self, *, features: Sequence[str], target: str, metric: str = "accuracy", **options: Any
+    ) -> Scorer:
+        """A scorer for scikit-learn's loops: ``GridSearchCV(..., scoring=session.scorer(...))``."""
+        return Scorer(self, features, target, metric, **options)
+
     # ------------------------------------------------------------------------------ quote
 
     def quote(self, query: Query | str) -> Quote:
         """What an answer would cost and how wide it would be; free, and it touches no record."""
-        asked = self._question(query, None)
+        asked = self._query(query)
+        questions = [self._question(part, None) for part in _leaves(asked)]
         with self._ledger.store.lock:
-            return self._quoted(asked)
+            return self._quoted(asked, questions)
 
-    def _quoted(self, asked: _Question) -> Quote:
+    def _quoted(self, query: Query, questions: Sequence[_Question]) -> Quote:
         ledger, policy = self._ledger, self._ledger.policy
         records = ledger.refresh().records
-        reason, more, recorded = None, None, False
+        reason, more, fresh = None, None, questions
         try:
             round = policy.round_for(records, self._held)
         except NotReady as error:
             round = policy.nearest_round(self._held or records)
             reason, more = str(error), error.numbers.get("more_records")
         else:
-            recorded = ledger.answered(asked.canonical, round) is not None
-            if not recorded and ledger.answers_left(round) < 1:
-                refusal = self._refusal(round, 1)
-                reason, more = str(refusal), refusal.more_records
-        low, high, bits = asked.query.low, asked.query.high, asked.measure.bits
+            fresh = [q for q in questions if ledger.answered(q.canonical, round) is None]
+            price, slots = _cost(fresh)
+            if fresh and not ledger.fits(round, price, slots):
+                refused = refusal(ledger, round, [question.form for question in fresh])
+                reason, more = str(refused), refused.more_records
+        price, slots = _cost(fresh)
         return Quote(
-            query=asked.canonical,
+            query=query.canonical,
             round=round,
-            charge=0.0 if recorded else to_float(policy.mechanism.charge(round)),
-            width=policy.widest(low, high, bits),
+            charge=to_float(price * policy.mechanism.charge(round)),
+            price=price,
+            counts_for=slots,
+            width=None if isinstance(query, Derived) else policy.width_of(questions[0].form, round),
             allowed=reason is None,
-            recorded=recorded,
+            recorded=not fresh,
             reason=reason,
             more_records=more,
             remaining=to_float(ledger.filter.remaining(round)),
@@ -119,48 +152,138 @@ class Session:
 
     # -------------------------------------------------------------------------------- ask
 
-    def ask(self, query: Query | str, *, key: str | None = None) -> Answer:
+    @overload
+    def ask(
+        self, query: ScalarQuery, *, key: str | None = None, progress: Progress | None = None
+    ) -> Answer: ...
+    @overload
+    def ask(
+        self, query: Query | str, *, key: str | None = None, progress: Progress | None = None
+    ) -> Any: ...
+    def ask(
+        self, query: Query | str, *, key: str | None = None, progress: Progress | None = None
+    ) -> Result:
         """Check, charge and answer in one durable step, then tell.
 
         The same query at the same round gives the recorded answer, free. With a ``key`` of the
         caller's own a question that is repeated, after a crash say, gives the recorded answer too,
-        whatever the round is by then.
+        whatever the round is by then. ``progress`` is told how many records were gone through.
         """
-        [answer] = self._ask([self._question(query, key)])
-        return answer
+        asked = self._query(query)
+        if isinstance(asked, Derived):
+            return self._derive(asked, key, progress)
+        [result] = self._ask([self._question(asked, key)], progress)
+        return result
 
     def ask_many(
-        self, queries: Iterable[Query | str], *, key: str | None = None
-    ) -> tuple[Answer, ...]:
+        self,
+        queries: Iterable[Query | str],
+        *,
+        key: str | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[Any, ...]:
         """All at one round, all or none, in one pass over the data and one durable step."""
         if isinstance(queries, str | Query) or not isinstance(queries, Iterable):
             raise InvalidInput("queries", "a list of queries", queries)
-        queries = list(queries)
         if key is not None:
             key = _checked_text("key", key)
-        keys = [None if key is None else f"{key}/{i}" for i in range(len(queries))]
-        return tuple(self._ask([self._question(*pair) for pair in zip(queries, keys, strict=True)]))
+        asked = [self._query(query) for query in queries]
+        results = iter(self._ask_leaves([_leaves(query) for query in asked], key, progress))
+        return tuple(self._concluded(query, results, None) for query in asked)
 
-    def _ask(self, questions: Sequence[_Question]) -> list[Answer]:
+    def _ask_leaves(
+        self, leaves: Sequence[Sequence[Charged]], key: str | None, progress: Progress | None
+    ) -> list[Result]:
+        """All parts of all queries in one step."""
+        flat = [(leaf, whole) for whole, listed in enumerate(leaves) for leaf in listed]
+        questions = [
+            self._question(leaf, None if key is None else f"{key}/{i}", whole)
+            for i, (leaf, whole) in enumerate(flat)
+        ]
+        return self._ask(questions, progress)
+
+    def _derive(self, query: Derived, key: str | None, progress: Progress | None) -> Result:
+        """Ask for what it is made of, in one step, then keep what follows, in another.
+
+        In between nothing has been told.
+        """
+        if key is not None:
+            known = self._keyed(_checked_text("key", key), query.canonical)
+            if known is not None:
+                return result_of(known, self._ledger, recorded=True)
+        results = self._ask_leaves([_leaves(query)], key, progress)
+        return self._concluded(query, iter(results), key)
+
+    def _concluded(self, query: Query, results: Iterator[Result], key: str | None) -> Result:
+        """The result of a query, from those of its leaves, which are taken in order."""
+        if not isinstance(query, Derived):
+            return next(results)
+        parts = [self._concluded(part, results, None) for part in query.parts]
+        round, ledger = parts[0].round, self._ledger
+        with ledger.store.lock:
+            known = ledger.answered(query.canonical, round)
+        if known is not None and key is None:
+            return result_of(known, ledger, recorded=True)
+        entries = [part.entry for part in parts]
+        with ledger.writing():
+            keyed = self._keyed(key, query.canonical)  # others may have come first by now
+            known = keyed or ledger.answered(query.canonical, round)
+            recorded = known is not None
+            if known is None:
+                body = {
+                    "query": query.text,
+                    "parts": entries,
+                    **derived_told(query, entries, ledger),
+                    "analyst": self.analyst,
+                }
+                known = ledger.add_derived(body, query.canonical, round, key)
+            elif key is not None and keyed is None:
+                ledger.add_key(key, known)
+        return result_of(known, ledger, recorded)
+
+    def _ask(
+        self, questions: Sequence[_Question], progress: Progress | None = None
+    ) -> list[Result]:
         ledger = self._ledger
         with ledger.store.lock:
             round, known, fresh = self._decide(questions, None)
             head = ledger.head.seq
-        totals = self._data.sums([question.measure for question in fresh.values()], round)
-        total_of = dict(zip(fresh, totals, strict=True))
+        exact = self._exact(fresh, round, progress)
         if not fresh and not any(question.key for question in questions):
             known = {i: self._answered(question, round) for i, question in enumerate(questions)}
         if len(known) == len(questions):
-            return [answer_of(known[i], ledger, recorded=True) for i in range(len(questions))]
+            return [result_of(known[i], ledger, recorded=True) for i in range(len(questions))]
         with ledger.writing():
             if ledger.head.seq != head:  # somebody wrote meanwhile: decide again, now nobody can
                 _, known, fresh = self._decide(questions, round)
-            noises = dict(zip(fresh, self._noise.draw(len(fresh)), strict=True))
+            bodies = {
+                canonical: answered(question.form, exact[canonical], ledger, round, self._noise)
+                for canonical, question in fresh.items()
+            }
             entries = [
-                (known[i], True) if i in known else self._entry(question, round, total_of, noises)
+                (known[i], True) if i in known else self._entry(question, round, bodies)
                 for i, question in enumerate(questions)
             ]
-        return [answer_of(entry, ledger, recorded) for entry, recorded in entries]
+        return [result_of(entry, ledger, recorded) for entry, recorded in entries]
+
+    def _exact(
+        self, fresh: Mapping[str, _Question], round: int, progress: Progress | None
+    ) -> dict[str, list[Any]]:
+        """What the new questions need of the snapshot, all in one go.
+
+        A fit goes its own way; its noise is in what it brings already.
+        """
+        sources = {canonical: sources_of(question.form) for canonical, question in fresh.items()}
+        flat = [source for listed in sources.values() for source in listed]
+        found = iter(self._data.exact(flat, round, progress)) if flat else iter(())
+        exact: dict[str, list[Any]] = {
+            canonical: [next(found) for _ in listed] for canonical, listed in sources.items()
+        }
+        for canonical, question in fresh.items():
+            if isinstance(question.form, FitForm):
+                parts = (self._data, self._ledger.policy, round, self._noise, progress)
+                exact[canonical] = [fitted(question.form, *parts)]
+        return exact
 
     def _decide(
         self, questions: Sequence[_Question], round: int | None
@@ -171,33 +294,42 @@ class Session:
         """
         ledger = self._ledger
         records = ledger.refresh().records
-        known = self._keyed(questions)
-        if len(known) == len(questions):
-            return round or 0, known, {}
+        known = {}
+        for i, question in enumerate(questions):
+            entry = self._keyed(question.key, question.canonical)
+            if entry is not None:
+                known[i] = entry
+        is_known = len(known) == len(questions)
         if round is None:
-            round = ledger.policy.round_for(records, self._held)
+            round = 0 if is_known else ledger.policy.round_for(records, self._held)
+        _check_rounds(questions, known, round)
+        if is_known:
+            return round, known, {}
         fresh = {
             question.canonical: question
             for i, question in enumerate(questions)
             if i not in known and ledger.answered(question.canonical, round) is None
         }
-        if len(fresh) > ledger.answers_left(round):
-            raise self._refusal(round, len(fresh))
+        if fresh and not ledger.fits(round, *_cost(fresh.values())):
+            raise refusal(ledger, round, [question.form for question in fresh.values()])
         return round, known, fresh
 
     def _entry(
-        self, question: _Question, round: int, total_of: dict[str, int], noises: dict[str, int]
+        self, question: _Question, round: int, bodies: dict[str, dict[str, Any]]
     ) -> tuple[Entry, bool]:
         """Within the transaction: the entry of a question, and whether it was there already.
 
-        Each noise is taken once; who asks the same again in one batch finds the first answer.
+        Each noise is used once; who asks the same again in one batch finds the first answer.
         """
-        ledger, canonical = self._ledger, question.canonical
-        if canonical in noises:
-            return self._write(question, round, total_of[canonical], noises.pop(canonical)), False
+        body = bodies.pop(question.canonical, None)
+        if body is not None:
+            told = {"query": question.query.text, **body, "analyst": self.analyst}
+            if isinstance(question.query, Select):
+                told["name"] = question.query.names[body["chosen"]]
+            return self._ledger.add_answer(told, question.form, round, question.key), False
         entry = self._answered(question, round)
         if question.key is not None:
-            ledger.add_key(question.key, entry)
+            self._ledger.add_key(question.key, entry)
         return entry, True
 
     def _answered(self, question: _Question, round: int) -> Entry:
@@ -206,71 +338,74 @@ class Session:
         assert entry is not None
         return entry
 
-    def _write(self, question: _Question, round: int, total: int, noise: int) -> Entry:
-        policy, query, bits = self._ledger.policy, question.query, question.measure.bits
-        unit = policy.mechanism.answer(total, bits, round, noise)
-        bounds = policy.bounds(unit, query.low, query.high, bits)
-        body = {
-            "query": query.text,
-            "low": query.low,
-            "high": query.high,
-            "bits": bits,
-            "unit": unit,
-            "value": scaled(unit, query.low, query.high),
-            "width": bounds.width,
-            "interval": [bounds.low, bounds.high],
-            "sigma": policy.mechanism.sigma,
-            "analyst": self.analyst,
-        }
-        return self._ledger.add_answer(body, question.canonical, round, question.key)
-
-    def _question(self, query: object, key: str | None) -> _Question:
+    def _query(self, query: object) -> Query:
         if isinstance(query, str):
             query = query_of(query)
         if not isinstance(query, Query):
             required = "a query, such as fraction('age > 65'), or its text"
             raise InvalidInput("the query", required, type(query).__name__)
+        resolved: Query = self._resolved(query)
+        return resolved
+
+    def _resolved(self, query: Any) -> Any:
+        """With what the custodian declared of registered statistics filled in."""
+        match query:
+            case CustomStatistic():
+                declared = self._ledger.declared(query.name)
+                return query if declared is None else query.resolved(declared)
+            case Gate():
+                return replace(query, query=self._resolved(query.query))
+            case Select():
+                return replace(query, candidates=tuple(map(self._resolved, query.candidates)))
+            case _:
+                return query
+
+    def _question(self, query: Query, key: str | None, whole: int = 0) -> _Question:
+        assert isinstance(query, Charged)
         if key is not None:
             key = _checked_text("key", key)
-        measure = self._measures.get(query.canonical)
-        if measure is None:
-            if len(self._measures) >= _MOST_MEASURES:
-                self._measures.clear()
-            measure = self._measures[query.canonical] = query.measure(self._ledger.schema)
-        return _Question(query, measure, key)
+        form = self._forms.get(query.canonical)
+        if form is None:
+            form = query.form(self._ledger.schema)
+            self._ledger.policy.check_covers(form)
+            self._ledger.check_registered(form)
+            if isinstance(query, Statistical):  # asked most; forms of models hold the models
+                if len(self._forms) >= _MOST_FORMS:
+                    self._forms.clear()
+                self._forms[query.canonical] = form
+        return _Question(query, form, key, whole)
 
-    def _keyed(self, questions: Sequence[_Question]) -> dict[int, Entry]:
-        """The answers that callers' keys stand for already."""
-        found = {}
-        for i, question in enumerate(questions):
-            entry = None if question.key is None else self._ledger.store.keyed(question.key)
-            if entry is not None:
-                if entry.read().get("canonical") != question.canonical:
-                    required = "new for each query: it was used for another one"
-                    raise InvalidInput("key", required, question.key)
-                found[i] = entry
-        return found
+    def _keyed(self, key: str | None, canonical: str) -> Entry | None:
+        """The answer that a caller's key stands for already."""
+        entry = None if key is None else self._ledger.store.keyed(key)
+        if entry is not None and entry.read().get("canonical") != canonical:
+            required = "new for each query: it was used for another one"
+            raise InvalidInput("key", required, key)
+        return entry
 
-    def _refusal(self, round: int, count: int) -> BudgetExhausted:
-        ledger, policy = self._ledger, self._ledger.policy
-        charge, left = policy.mechanism.charge(round), ledger.filter.remaining(round)
-        given, records = ledger.state.answers, ledger.state.records
-        fits_at = None
-        if given + count <= ledger.plan.queries:
-            fits_at = policy.fits_at(ledger.filter, round, count)
-        if fits_at is None:
-            fitting = ledger.answers_left(round)
-            hint = (
-                f"{fitting:,} of the {count:,} queries would fit"
-                if fitting and count > 1
-                else f"no more answers fit before the plan ends, at n = {policy.last_round:,}"
-            )
-        elif fits_at <= records:
-            hint = f"it would fit at round {fits_at:,}, which is there: hold a later round"
-        else:
-            hint = f"it would fit after {fits_at - records:,} more records, at {fits_at:,}"
-        more = None if fits_at is None else max(fits_at - records, 0)
-        return BudgetExhausted(to_float(count * charge), to_float(left), round, fits_at, more, hint)
+
+def _leaves(query: Query) -> list[Charged]:
+    """What is charged of a query: itself, or what it is derived from."""
+    if isinstance(query, Derived):
+        return [leaf for part in query.parts for leaf in _leaves(part)]
+    assert isinstance(query, Charged)
+    return [query]
+
+
+def _check_rounds(questions: Sequence[_Question], known: Mapping[int, Entry], round: int) -> None:
+    """The parts of one query are of one round, whatever keys were used for some of them before."""
+    rounds: dict[int, int] = {}
+    for i, question in enumerate(questions if known else ()):
+        found = known[i].read()["round"] if i in known else round
+        if rounds.setdefault(question.whole, found) != found:
+            required = "new for each query: it was used for a part of this one, at another round"
+            raise InvalidInput("key", required, question.key)
+
+
+def _cost(questions: Iterable[_Question]) -> tuple[int, int]:
+    """The price of questions, and how many answers they count for."""
+    forms = [question.form for question in questions]
+    return sum(form.price for form in forms), sum(form.slots for form in forms)
 
 
 def _checked_text(name: str, value: object) -> str:

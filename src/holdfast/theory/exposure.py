@@ -39,6 +39,16 @@ def statistical(rounds: FloatArray) -> FloatArray:
     return 1.0 / rounds
 
 
+def reciprocal(rounds: FloatArray) -> FloatArray:
+    """Delta_t = 1/t for functions of a snapshot that need not be means over its records.
+
+    Any low-sensitivity query is one, divided by its own t Delta_t (docs/sharp-bound.md, section
+    15). The sharp theorem gives it the width of a statistical query; the paper's Theorem 3.6, on
+    which its certificates rest then, loses a factor 2 in one term.
+    """
+    return 1.0 / rounds
+
+
 @dataclass(frozen=True)
 class Extremes:
     """Of a sensitivity profile over the rounds: the largest Delta_t, and the range of t Delta_t."""
@@ -51,8 +61,8 @@ class Extremes:
     @classmethod
     def over(cls, rounds: FloatArray, delta: FloatArray, sensitivity: Sensitivity) -> Extremes:
         """The extremes over given rounds; exactly 1 where t Delta_t = 1 by definition."""
-        if sensitivity is statistical:
-            return cls(True, float(delta.max()), 1.0, 1.0)
+        if sensitivity in (statistical, reciprocal):
+            return cls(sensitivity is statistical, float(delta.max()), 1.0, 1.0)
         t_delta = rounds * delta
         return cls(False, float(delta.max()), float(t_delta.min()), float(t_delta.max()))
 
@@ -258,7 +268,7 @@ class Adaptive:
 
     def exposure(self) -> Exposure:
         """The exposure once every record's budget is spent."""
-        if self.sensitivity is statistical:
+        if self.sensitivity in (statistical, reciprocal):
             edges, levels = self._pieces()
             low, high = edges[:-1], edges[1:]
             waiting = np.maximum(np.minimum(high, self.n0) - low, 0.0) / self.n0
@@ -271,7 +281,7 @@ class Adaptive:
                 reach=waiting + arriving,
                 queries=self.queries,
                 first_round=float(self.n0),
-                extremes=Extremes(True, 1.0 / self.n0, 1.0, 1.0),
+                extremes=Extremes(self.sensitivity is statistical, 1.0 / self.n0, 1.0, 1.0),
             )
         return self._low_sensitivity_exposure()
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import add
 
 import polars as pl
 
 from holdfast.data.engines.base import Engine
+from holdfast.data.engines.polars_cells import cell_sums
+from holdfast.data.engines.polars_pairs import pair_unit
 from holdfast.data.engines.polars_printer import PolarsPrinter
 from holdfast.errors import InvalidInput
-from holdfast.queries import Measure
+from holdfast.queries import CellMeasure, Measure
+from holdfast.queries.pairs import PairMeasure
 
 # A sum of so many integers of at most 2^32 stays below 2^63.
 _MOST_ROWS = 1 << 30
@@ -95,6 +99,17 @@ class PolarsEngine(Engine):
         printer = PolarsPrinter()
         totals = [printer.total(measure).alias(str(at)) for at, measure in enumerate(measures)]
         return rows.lazy().select(totals)
+
+    def _cell_sums(self, measure: CellMeasure, start: int, stop: int) -> list[int]:
+        whole = self._whole()
+        totals = [0] * measure.cells
+        for first in range(start, stop, _MOST_ROWS):
+            found = cell_sums(measure, whole.slice(first, min(_MOST_ROWS, stop - first)))
+            totals = list(map(add, totals, found))
+        return totals
+
+    def _pair_statistic(self, measure: PairMeasure, stop: int) -> tuple[int, int]:
+        return pair_unit(measure, self.frame(0, stop))
 
     def _whole(self) -> pl.DataFrame:
         """All frames as one, their columns left where they are."""

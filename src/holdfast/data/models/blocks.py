@@ -1,0 +1,214 @@
+"""Records on their way to a model: written by the parent, read by the child without a copy.
+
+Numbers alone come as the matrix that most models want, C-contiguous float64 with NaN for what is
+missing; texts, and models that take Arrow, as an Arrow record batch.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.data.models.channel import SharedBytes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Form: TypeAlias = Literal["matrix", "arrow"]
+Floats: TypeAlias = NDArray[np.float64]
+_STRIP = 1 << 13
+
+
+class Block(ABC):
+    """Records that a part can be taken of."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many there are."""
+
+    @abstractmethod
+    def slice(self, start: int, stop: int) -> Any:
+        """A range, not to be written to."""
+
+    @abstractmethod
+    def take(self, rows: NDArray[np.intp]) -> Any:
+        """Chosen records, as a copy."""
+
+    @abstractmethod
+    def lightest(self, rows: NDArray[np.intp]) -> int:
+        """One of the chosen records, fit to be repeated many times."""
+
+    @abstractmethod
+    def missing(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of the chosen records have a missing value."""
+
+
+class MatrixBlock(Block):
+    """Rows of a matrix."""
+
+    def __init__(self, matrix: Floats) -> None:
+        self._matrix = matrix
+
+    def __len__(self) -> int:
+        return len(self._matrix)
+
+    def slice(self, start: int, stop: int) -> Floats:
+        """A view."""
+        return self._matrix[start:stop]
+
+    def take(self, rows: NDArray[np.intp]) -> Floats:
+        """A matrix of its own."""
+        return self._matrix[rows]
+
+    def lightest(self, rows: NDArray[np.intp]) -> int:
+        """All are alike."""
+        return int(rows[0])
+
+    def missing(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Where there is a NaN."""
+        return np.asarray(np.isnan(self._matrix[rows]).any(axis=1))
+
+
+class ArrowBlock(Block):
+    """Rows of a record batch."""
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+
+    def __len__(self) -> int:
+        return int(self._batch.num_rows)
+
+    def slice(self, start: int, stop: int) -> Any:
+        """A view."""
+        return self._batch.slice(start, stop - start)
+
+    def take(self, rows: NDArray[np.intp]) -> Any:
+        """A batch of its own."""
+        import pyarrow as pa
+
+        return self._batch.take(pa.array(rows))
+
+    def lightest(self, rows: NDArray[np.intp]) -> int:
+        """The one with the shortest texts: repeated, a long one would fill the memory."""
+        import pyarrow.compute as pc
+
+        lengths = np.zeros(self._batch.num_rows, np.int64)
+        for column in self._batch.columns:
+            if column.type in _texts():
+                found = pc.fill_null(pc.binary_length(column), 0)
+                lengths += found.to_numpy(zero_copy_only=False)
+        return int(rows[lengths[rows].argmin()])
+
+    def missing(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Where there is a null."""
+        found = np.zeros(self._batch.num_rows, np.bool_)
+        for column in self._batch.columns:
+            if column.null_count:
+                found |= column.is_null().to_numpy(zero_copy_only=False)
+        return found[rows]
+
+
+# ----------------------------------------------------------------------------- the parent
+
+
+def write_block(frame: pl.DataFrame, form: Form, memory: SharedBytes) -> int:
+    """Write a frame of the model's columns, in the model's order; the bytes it takes."""
+    return _write_matrix(frame, memory) if form == "matrix" else _write_arrow(frame, memory)
+
+
+def _write_matrix(frame: pl.DataFrame, memory: SharedBytes) -> int:
+    import polars as pl
+
+    rows, width = frame.shape
+    size = rows * width * 8
+    memory.reserve(max(size, 1))
+    matrix = np.frombuffer(memory.view(size), np.float64).reshape(rows, width)
+    columns = [
+        (column.cast(pl.Float64).fill_null(math.nan) if column.null_count() else column).to_numpy()
+        for column in frame.iter_columns()
+    ]
+    # In strips that stay in the cache from the first column to the last.
+    for start in range(0, rows, _STRIP):
+        strip = matrix[start : start + _STRIP]
+        for at, values in enumerate(columns):
+            strip[:, at] = values[start : start + _STRIP]
+    return size
+
+
+def _write_arrow(frame: pl.DataFrame, memory: SharedBytes) -> int:
+    import polars as pl
+    import pyarrow as pa
+
+    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
+    batches = table.to_batches()
+    counter = pa.MockOutputStream()
+    for sink in (counter, None):
+        if sink is None:
+            size = counter.size()
+            memory.reserve(size)
+            sink = pa.FixedSizeBufferWriter(pa.py_buffer(memory.view(size)))
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+    return int(size)
+
+
+# ------------------------------------------------------------------------------ the child
+
+
+def read_block(memory: SharedBytes, form: Form, rows: int, size: int, width: int) -> Block:
+    """The block that was written."""
+    if form == "matrix":
+        matrix = np.frombuffer(memory.view(size), np.float64)
+        return MatrixBlock(matrix.reshape(rows, width))
+    import pyarrow as pa
+
+    reader = pa.ipc.open_stream(pa.py_buffer(memory.view(size)))
+    table = reader.read_all().combine_chunks()
+    [batch] = table.to_batches()
+    return ArrowBlock(_usual(batch))
+
+
+def _texts() -> tuple[Any, ...]:
+    import pyarrow as pa
+
+    return (pa.string(), pa.large_string())
+
+
+def _usual(batch: Any) -> Any:
+    """Texts as the string type that everybody knows; the parent sees to it that they fit."""
+    import pyarrow as pa
+
+    for at, field in enumerate(batch.schema):
+        if field.type == pa.large_string():
+            column = batch.column(at).cast(pa.string())
+            batch = batch.set_column(at, field.with_type(pa.string()), column)
+    return batch
+
+
+def made_up(
+    kinds: Sequence[tuple[str, str]], form: Form, rows: int, like: Literal[0, 1], gap: int | None
+) -> Block:
+    """Rows that nobody has: zeros and empty texts, or ones and short ones, with a gap in a column.
+
+    ``kinds`` are the names and types of the columns.
+    """
+    if form == "matrix":
+        matrix = np.full((rows, len(kinds)), float(like))
+        if gap is not None:
+            matrix[:, gap] = np.nan
+        return MatrixBlock(matrix)
+    import pyarrow as pa
+
+    types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.string()}
+    values = {"int": like, "float": float(like), "bool": bool(like), "str": "a" * like}
+    columns = [
+        pa.array([None if at == gap else values[kind]] * rows, types[kind])
+        for at, (_, kind) in enumerate(kinds)
+    ]
+    return ArrowBlock(pa.RecordBatch.from_arrays(columns, names=[name for name, _ in kinds]))

@@ -1,0 +1,334 @@
+"""One evaluation: blocks in, values out, in order, whatever happens to the children."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from holdfast.data.models.blocks import write_block
+from holdfast.data.models.channel import BARRED, GOOD, GROUP, Gone, Message, Notes
+from holdfast.data.models.child import Child
+from holdfast.data.models.crew import START_SECONDS, Crew
+from holdfast.data.models.probing import MOST_NUMBERS, Probe
+from holdfast.errors import HoldfastError
+
+Truths: TypeAlias = NDArray[np.bool_]
+Found: TypeAlias = tuple[NDArray[Any], Truths]
+
+ROWS = 1 << 16
+"""Records that are handed over at a time, if the model is quick."""
+_PIECE_SECONDS = 0.5
+_BYTES = 1 << 28
+_MOST_STRAYS = 5
+_BESIDES = 60.0
+"""Seconds that a child may take between two calls of the model."""
+
+
+class Allowed(Protocol):
+    """The limits of an evaluation."""
+
+    @property
+    def seconds_per_block(self) -> float:
+        """For one call of the model."""
+
+    @property
+    def seconds_in_all(self) -> float:
+        """For everything."""
+
+
+@dataclass(eq=False)
+class _Whole:
+    """A block of the caller's, and what is known of its values."""
+
+    values: NDArray[Any]
+    known: Truths
+    missing: int
+
+
+@dataclass(eq=False)
+class _Job:
+    """A piece of a block, in a slot of a child."""
+
+    whole: _Whole
+    start: int
+    slot: int
+    notes: Notes
+    message: Message
+    lost: list[list[int]] = field(default_factory=list)
+    strays: int = 0
+    calls: int = -1
+    since: float = 0.0
+
+    @property
+    def rows(self) -> int:
+        return len(self.notes.verdicts)
+
+
+class Evaluation:
+    """Hands pieces of blocks to children and collects what they find."""
+
+    def __init__(self, crew: Crew, probe: Probe, limits: Allowed) -> None:
+        self.gave_up = False
+        self._crew, self._probe, self._limits = crew, probe, limits
+        self._columns = [name for name, _ in probe.loaded.columns]
+        self._width = None if crew.order.want == "labels" else probe.loaded.width
+        classes = crew.order.payload.classes
+        self._classes = max(2, probe.loaded.width) if classes is None else len(classes)
+        self._queues: dict[Child, deque[_Job]] = {child: deque() for child in crew.children}
+        self._spent, self._begun = 0.0, 0.0
+        self._number = 0
+        # Parts of a cell that failed are only on trial: whatever takes too long is cut up further.
+        self._group_seconds = min(limits.seconds_per_block, max(0.5, 20 * probe.seconds))
+        rows = min(ROWS, MOST_NUMBERS // len(self._columns))
+        cells = max(rows // probe.cell, 1)
+        if probe.seconds > 0:
+            cells = max(min(cells, int(_PIECE_SECONDS / probe.seconds)), 1)
+        self._rows = probe.cell * cells
+        self._waited = 0.0
+
+    def run(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Found]:
+        """The values of each block, and which of them there are."""
+        wholes: deque[_Whole] = deque()
+        for block in blocks:
+            whole = self._whole(block.height)
+            wholes.append(whole)
+            frame = block.select(self._columns)
+            for start in range(0, block.height, self._rows):
+                self._begun = time.monotonic()
+                self._hand_over(whole, start, frame.slice(start, self._rows))
+                self._spent += time.monotonic() - self._begun
+            yield from self._finished(wholes)
+        while wholes:
+            self._begun = time.monotonic()
+            self._wait()
+            self._spent += time.monotonic() - self._begun
+            yield from self._finished(wholes)
+
+    def close(self) -> None:
+        """End the children that are still at work."""
+        for child, queue in self._queues.items():
+            if queue:
+                self._crew.kill(child)
+                queue.clear()
+        self._crew.waited += self._waited
+
+    # ------------------------------------------------------------------------- the blocks
+
+    def _whole(self, rows: int) -> _Whole:
+        shape = rows if self._width is None else (rows, self._width)
+        values = np.empty(shape, np.int32 if self._width is None else np.float64)
+        return _Whole(values, np.zeros(rows, np.bool_), rows)
+
+    def _finished(self, wholes: deque[_Whole]) -> Iterator[Found]:
+        while wholes and (self.gave_up or not wholes[0].missing):
+            whole = wholes.popleft()
+            if self.gave_up:
+                whole.known[:] = False
+            if not whole.known.all():
+                whole.values[~whole.known] = -1 if self._width is None else np.nan
+            yield whole.values, whole.known
+
+    def _hand_over(self, whole: _Whole, start: int, piece: pl.DataFrame) -> None:
+        """Give a piece to a child, when one has room for it."""
+        has_texts = self._probe.loaded.form == "arrow" and piece.height > 1
+        if has_texts and piece.estimated_size() > _BYTES:  # long ones: in two halves
+            half = piece.height // 2
+            self._hand_over(whole, start, piece.slice(0, half))
+            self._hand_over(whole, start + half, piece.slice(half))
+            return
+        while (child := self._free()) is None:
+            if self.gave_up:
+                return
+            self._wait()
+        try:
+            self._queue(child, self._written(child, whole, start, piece))
+        except OSError:  # no memory for the block
+            self._give_up()
+
+    def _written(self, child: Child, whole: _Whole, start: int, piece: pl.DataFrame) -> _Job:
+        used = {job.slot for job in self._queues[child]}
+        slot = next(at for at in range(len(child.slots)) if at not in used)
+        rows, cell = piece.height, self._probe.cell
+        size = write_block(piece, self._probe.loaded.form, child.slots[slot].given)
+        memory = child.slots[slot].found
+        cells = -(-rows // cell)
+        room = Notes.size(rows, self._width, cells)
+        memory.reserve(room)
+        notes = Notes(memory.view(room), rows, self._width, cells)
+        notes.clear()
+        for name in self._probe.gaps:
+            if piece[name].null_count():
+                notes.verdicts[piece[name].is_null().to_numpy()] = BARRED
+        self._number += 1
+        message: Message = {
+            "do": "evaluate",
+            "job": self._number,
+            "slot": slot,
+            "rows": rows,
+            "size": size,
+            "cell": cell,
+            "want": self._crew.order.want,
+            "lost": [],
+        }
+        return _Job(whole, start, slot, notes, message)
+
+    # ----------------------------------------------------------------------- the children
+
+    def _free(self) -> Child | None:
+        """The child with the least to do, if it has room; another is started if it pays."""
+        if self.gave_up:
+            return None
+        crew = self._crew
+        first = crew.children[0]
+        if not first.is_running:
+            self._revive(first)
+        ready = [
+            child for child in crew.children if child.is_running and not crew.is_loading(child)
+        ]
+        ready = ready or [first]
+        child = min(ready, key=lambda child: len(self._queues[child]))
+        if len(self._queues[child]) < len(child.slots):
+            return child
+        # A quick model keeps one child less busy than us, and a second would only be in the way.
+        if self._waited > self._spent / 2:
+            crew.start_another(self._waited)
+        return None
+
+    def _queue(self, child: Child, job: _Job) -> None:
+        queue = self._queues[child]
+        if not queue:
+            job.since = time.monotonic()
+        queue.append(job)
+        try:
+            child.send(job.message)
+        except Gone:
+            self._revive(child)
+
+    def _wait(self) -> None:
+        """Until a child says something or has had its time."""
+        if self._out_of_time():
+            self._give_up()
+            return
+        crew = self._crew
+        poll = select.poll()
+        running = {child.reading: child for child in crew.children if child.is_running}
+        for handle in running:
+            poll.register(handle, select.POLLIN)
+        begin = time.monotonic()
+        ready = {handle for handle, _ in poll.poll(self._patience() * 1000)}
+        self._waited += time.monotonic() - begin
+        for handle, child in running.items():
+            try:
+                if handle in ready:
+                    self._hear(child)
+                else:
+                    self._check(child)
+            except Gone:
+                self._revive(child)
+
+    def _hear(self, child: Child) -> None:
+        while (message := child.receive(0.0)) is not None:
+            if self._crew.is_loading(child):
+                try:
+                    self._crew.hear(child, message)
+                except HoldfastError:  # it could be loaded before, so this is no answer to give
+                    if self._queues[child]:
+                        self._give_up()
+                    return
+                if self._queues[child]:
+                    self._queues[child][0].since = time.monotonic()
+                continue
+            queue = self._queues[child]
+            if not queue or message.get("done") != queue[0].message["job"]:
+                raise Gone
+            self._collect(queue.popleft())
+            if queue:
+                queue[0].since = time.monotonic()
+
+    def _collect(self, job: _Job) -> None:
+        notes, whole = job.notes, job.whole
+        stop = job.start + job.rows
+        values = whole.values[job.start : stop]
+        values[:] = notes.values
+        if self._width is None:
+            # A child that ran somebody's code may have written anything there.
+            known = (values >= 0) & (values < self._classes)
+        else:
+            known = np.isfinite(values).all(axis=1)
+        known &= notes.verdicts == GOOD
+        whole.known[job.start : stop] = known
+        whole.missing -= job.rows
+
+    # ------------------------------------------------------------------------ the failures
+
+    def _patience(self) -> float:
+        """Seconds until the first limit that somebody may reach, or a call may have begun."""
+        left = [self._limits.seconds_in_all - self._spent - (time.monotonic() - self._begun)]
+        left.append(self._group_seconds / 4)
+        left += [self._left(child) for child in self._crew.children if child.is_running]
+        return max(min(left), 0.001)
+
+    def _left(self, child: Child) -> float:
+        """Seconds that a child may go on as it does now."""
+        queue, now = self._queues[child], time.monotonic()
+        if self._crew.is_loading(child):
+            return START_SECONDS - self._crew.loading_for(child)
+        if not queue:
+            return START_SECONDS
+        job = queue[0]
+        begun, stage, *_, calls = (int(value) for value in job.notes.call[:6])
+        if begun:
+            limit = self._group_seconds if stage == GROUP else self._limits.seconds_per_block
+            return limit - (now - begun / 1e9)
+        if calls != job.calls:
+            job.calls, job.since = calls, now
+        return _BESIDES + self._limits.seconds_per_block - (now - job.since)
+
+    def _check(self, child: Child) -> None:
+        if child.is_running and self._left(child) <= 0:
+            raise Gone
+
+    def _revive(self, child: Child) -> None:
+        """Put another child in the place of one that hangs or is dead, to go on with its work."""
+        crew, queue = self._crew, self._queues[child]
+        crew.kill(child)
+        if queue:
+            call = queue[0].notes.call
+            if call[0]:
+                queue[0].lost.append([int(value) for value in call[1:5]])
+                call[0] = 0
+            else:
+                queue[0].strays += 1
+            queue[0].since = time.monotonic()
+            if queue[0].strays > _MOST_STRAYS or self._out_of_time():
+                self._give_up()
+                return
+        elif child is not crew.children[0]:
+            return
+        try:
+            crew.begin(child)
+            for job in queue:
+                child.send(job.message | {"lost": job.lost})
+        except Gone:
+            pass  # it is found out when it is waited for
+        except HoldfastError:
+            self._give_up()
+
+    def _out_of_time(self) -> bool:
+        return self._spent + (time.monotonic() - self._begun) >= self._limits.seconds_in_all
+
+    def _give_up(self) -> None:
+        """No value for anybody: which records have had their turn by now is the clock's doing."""
+        self.gave_up = True
+        for child, queue in self._queues.items():
+            if queue:
+                self._crew.kill(child)
+                queue.clear()

@@ -1,0 +1,166 @@
+"""A model as bytes: what is evaluated, whatever becomes of the object it was made from."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from holdfast.data.models.code import code_behind
+from holdfast.data.models.extras import needed
+from holdfast.errors import InvalidInput
+
+Kind: TypeAlias = Literal["sklearn", "callable", "onnx"]
+Takes: TypeAlias = Literal["numpy", "arrow"]
+Label: TypeAlias = str | int | float | bool
+
+TRUTHS: tuple[Label, ...] = (False, True)
+"""The classes of a model that gives one number: whether it is at least a half."""
+_PROTOCOL = 5
+
+
+@dataclass(frozen=True)
+class ModelPayload:
+    """A model that can be evaluated.
+
+    ``digest`` names the model: SHA-256 of the content and, for a function that is pickled by its
+    name only, of its code. ``classes`` are what labels and scores count by; None for regressors.
+    """
+
+    kind: Kind
+    content: bytes = field(repr=False)
+    digest: str
+    takes: Takes
+    classes: tuple[Label, ...] | None
+
+
+def payload_of(
+    model: object, takes: Takes = "numpy", classes: tuple[Label, ...] | None = None
+) -> ModelPayload:
+    """The payload of a fitted estimator, of an ONNX model (bytes or a file) or of a callable.
+
+    A callable is given a block of records, a matrix of floats or (``takes="arrow"``) an Arrow
+    RecordBatch, and returns one number for each. ``classes`` is for ONNX models that do not say
+    which labels they give.
+    """
+    if takes not in ("numpy", "arrow"):
+        raise InvalidInput("takes", "'numpy' or 'arrow'", takes)
+    if isinstance(model, bytes | bytearray | memoryview):
+        return _onnx(bytes(model), takes, classes)
+    if isinstance(model, str | Path):
+        return _onnx(_read(model), takes, classes)
+    if classes is not None:
+        raise InvalidInput("classes", "left out: only an ONNX model may need them", classes)
+    if isinstance(model, type):
+        raise InvalidInput("the model", "an object", model, "make one of this class, and fit it")
+    if callable(getattr(model, "get_params", None)) and callable(getattr(model, "predict", None)):
+        return _estimator(model, takes)
+    if callable(model):
+        return _callable(model, takes)
+    required = "a fitted scikit-learn estimator, an ONNX model or a callable"
+    raise InvalidInput("the model", required, type(model).__name__)
+
+
+# ------------------------------------------------------------------------- scikit-learn
+
+
+def _estimator(model: Any, takes: Takes) -> ModelPayload:
+    name = type(model).__name__
+    if takes != "numpy":
+        required = (
+            "'numpy' for an estimator, which gets a matrix, or a DataFrame if there are texts"
+        )
+        raise InvalidInput("takes", required, takes)
+    if not _is_fitted(model):
+        raise InvalidInput("the model", "fitted", f"an unfitted {name}", "call its fit first")
+    classes = _classes(model)
+    try:
+        content = pickle.dumps(model, _PROTOCOL)
+        # A class of the user's script: the child has another __main__, so it has to come along.
+        by_value = b"__main__" in content
+    except Exception:
+        by_value = True
+    if by_value:
+        content = _pickled(model, f"a {name}")
+    return ModelPayload("sklearn", content, _digest(content), takes, classes)
+
+
+def _is_fitted(model: Any) -> bool:
+    """What scikit-learn's check_is_fitted goes by, without importing it."""
+    told = getattr(model, "__sklearn_is_fitted__", None)
+    if callable(told):
+        return bool(told())
+    steps = getattr(model, "steps", None)
+    if isinstance(steps, list) and steps:
+        return _is_fitted(steps[-1][-1])
+    names = getattr(model, "__dict__", {})
+    return any(name.endswith("_") and not name.startswith("__") for name in names)
+
+
+def _classes(model: Any) -> tuple[Label, ...] | None:
+    found = getattr(model, "classes_", None)
+    if found is None:
+        return None
+    classes = tuple(getattr(value, "item", lambda value=value: value)() for value in found)
+    if not all(isinstance(value, str | int | float | bool) for value in classes):
+        required = "texts, numbers or truth values, for one output"
+        raise InvalidInput("the classes of the model", required, type(found).__name__)
+    return classes
+
+
+# ---------------------------------------------------------------------------- callables
+
+
+def _callable(model: Callable[..., Any], takes: Takes) -> ModelPayload:
+    content = _pickled(model, "a callable")
+    digest = _digest(content, code_behind(model, content))
+    return ModelPayload("callable", content, digest, takes, TRUTHS)
+
+
+def _pickled(model: object, what: str) -> bytes:
+    cloudpickle = needed("cloudpickle", f"{what} as a model")
+    try:
+        content: bytes = cloudpickle.dumps(model, _PROTOCOL)
+    except Exception as error:
+        hint = (
+            "what it refers to goes along, so it can't hold open files, connections, locks or "
+            f"generators ({type(error).__name__}: {_short(error)})"
+        )
+        raise InvalidInput("the model", "something that can be pickled", what, hint) from error
+    return content
+
+
+# --------------------------------------------------------------------------------- ONNX
+
+
+def _onnx(content: bytes, takes: Takes, classes: tuple[Label, ...] | None) -> ModelPayload:
+    from holdfast.data.models.graphs import Graph
+
+    if takes != "numpy":
+        raise InvalidInput("takes", "'numpy' for an ONNX model, which says what it takes", takes)
+    graph = Graph.of(content)
+    known = graph.classes if classes is None else tuple(classes)
+    return ModelPayload("onnx", content, _digest(content), takes, known)
+
+
+def _read(file: str | Path) -> bytes:
+    path = Path(file)
+    if path.suffix.lower() != ".onnx":
+        required = "a file that ends in .onnx, an estimator or a callable"
+        raise InvalidInput("the model", required, str(file))
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidInput("the model", "a file that can be read", str(file)) from error
+
+
+def _digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def _short(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= 200 else text[:200] + "..."

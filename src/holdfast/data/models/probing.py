@@ -1,0 +1,138 @@
+"""What is found out about a model before any record is read."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from holdfast.data.models.channel import Gone, Message
+from holdfast.data.models.crew import Crew, Loaded
+from holdfast.errors import InvalidInput
+
+CELLS = (64, 512, 4096, 32768)
+"""How many records a model is called on at a time. So many that the shape of a call does not show
+in the last bit, and all multiples of what vector instructions take."""
+MOST_NUMBERS = 1 << 22
+"""Records times columns of a cell, unless it is of the smallest size."""
+_UNTRIED = 4096
+_ROWS = 3
+_QUICK = 0.25
+"""Seconds that a call may take: an evaluation of few records costs one, and so does a search."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A model's ways.
+
+    ``cell`` is how many records it is called on at a time, and ``seconds`` about what that takes.
+    ``raises`` says that it raised on all made-up rows. ``gaps`` are the columns in which it can't
+    bear a missing value: an estimator that gives a value for made-up rows, but raises when a column
+    of them is missing, is taken to do so for all records, which then get no value without a call.
+    """
+
+    loaded: Loaded
+    cell: int
+    seconds: float
+    raises: bool
+    gaps: tuple[str, ...]
+
+
+def probed(crew: Crew, seconds: float, cell: int | None) -> Probe:
+    """Load and try the model, unless that was done before."""
+    known = crew.probes.get(cell)
+    if known is None:
+        known = crew.probes[cell] = _Prober(crew, seconds).probe(cell)
+    else:
+        crew.ready()
+    return known
+
+
+class _Prober:
+    def __init__(self, crew: Crew, seconds: float) -> None:
+        self._crew, self._seconds = crew, seconds
+
+    def probe(self, cell: int | None) -> Probe:
+        self._crew.ready()
+        loaded = self._crew.loaded
+        assert loaded is not None
+        outcome, took, like = "raised", 0.0, 0
+        for like in (0, 1):
+            outcome, took = self._tried(_ROWS if cell != 1 else 1, like)
+            if outcome == "fine":
+                break
+        if outcome != "fine":
+            return Probe(loaded, cell or self._sizes(_UNTRIED)[-1], 0.0, True, ())
+        if cell is None:
+            cell, took = self._measured(like)
+        gaps: tuple[str, ...] = ()
+        if self._crew.order.payload.kind == "sklearn":
+            gaps = tuple(
+                name
+                for at, (name, _) in enumerate(loaded.columns)
+                if self._tried(_ROWS, like, at)[0] == "raised"
+            )
+        return Probe(loaded, cell, took, False, gaps)
+
+    def _measured(self, like: int) -> tuple[int, float]:
+        """The largest cell that is quick, found from below."""
+        cell, took = CELLS[0], 0.0
+        for following in self._sizes(CELLS[-1]):
+            # Some 8 times as many records; that it takes 8 times as long is the worst to expect.
+            if took * (following / cell) > _QUICK:
+                break
+            outcome, seconds = self._tried(following, like)
+            if outcome != "fine" or (seconds > _QUICK and following > CELLS[0]):
+                break
+            cell, took = following, seconds
+        while cell > 1 and took > _QUICK * 4:
+            cell, took = cell // 2, took / 2
+        return cell, took
+
+    def _sizes(self, most: int) -> list[int]:
+        """Sizes of cells that take up little memory."""
+        most = min(most, MOST_NUMBERS // len(self._crew.order.columns))
+        return [cell for cell in CELLS if cell <= max(most, CELLS[0])]
+
+    def _tried(self, rows: int, like: int, gap: int | None = None) -> tuple[str, float]:
+        """The outcome for made-up rows, and the seconds it took."""
+        small = rows <= _ROWS and gap is None
+        message: Message = {
+            "do": "probe",
+            "rows": rows,
+            "like": like,
+            "gap": gap,
+            "want": self._crew.order.want,
+        }
+        child = self._crew.ready()
+        begin = time.monotonic()
+        try:
+            child.send(message)
+            reply = child.receive(self._seconds)
+            while reply is None and time.monotonic() - begin < self._seconds:
+                reply = child.receive(self._seconds - (time.monotonic() - begin))
+        except Gone:
+            self._crew.kill(child)
+            if small:
+                raise _unusable("it ends its process on made-up rows") from None
+            return "lost", 0.0
+        except BaseException:
+            self._crew.kill(child)
+            raise
+        if reply is None:
+            self._crew.kill(child)
+            if small:
+                raise _unusable(f"it takes over {self._seconds:g} seconds for three made-up rows")
+            return "lost", 0.0
+        outcome, seconds = str(reply.get("outcome")), float(reply.get("seconds", 0.0))
+        if outcome == "wrong" and small:
+            required = f"one that returns {str(reply.get('reason', ''))[:200].split(', not')[0]}"
+            raise InvalidInput("the model", required, _got(reply))
+        return outcome, seconds
+
+
+def _got(reply: Message) -> str:
+    return str(reply.get("reason", ""))[:300].partition(", not ")[2]
+
+
+def _unusable(reason: str) -> InvalidInput:
+    return InvalidInput("the model", "one that can be used here", reason)

@@ -1,0 +1,200 @@
+"""Evaluate a model on blocks of records, so that each record's value depends on that record alone.
+
+What a model may do wrong, and what becomes of it:
+
+- It raises, or returns something of another shape: the records on which it does so *by themselves*
+  get no value, and nobody else's value changes (:mod:`.trial` says how).
+- It hangs, dies or eats memory: its process is killed, another takes its place, and the search goes
+  on where it was.
+- It takes more time in all than it may: *no* record has a value, those that had one included. What
+  had been done by then would depend on where the clock stopped. See ``gave_up``.
+- NaN, infinity, and labels that are none of the classes are no values.
+
+Nothing of this raises: an error would depend on records. What can be told without them, a model
+that does not load for instance, is refused by :meth:`ModelRunner.probe`.
+
+All of this is for models that mean well. A callable is the analyst's own code: it sees a whole
+cell at once and could look from one record to the next, keep what it saw, or open a file. Only for
+ONNX models is it proven that rows do not mix (:mod:`.rows`); those for which it can't be are given
+one record at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from holdfast.data.models.crew import Crew, Order, dismiss, hire
+from holdfast.data.models.evaluation import Evaluation
+from holdfast.data.models.evaluators import Want
+from holdfast.data.models.extras import require
+from holdfast.data.models.payload import ModelPayload
+from holdfast.data.models.probing import Probe, probed
+from holdfast.errors import InvalidInput
+from holdfast.queries import ColumnType, Schema
+
+Values: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a model may use.
+
+    ``seconds_per_block`` is for one call of the model, however many records it is given, so that
+    the limit of a record by itself is the limit of a record among others. ``memory_bytes`` is on
+    top of what the process uses when the model is loaded.
+    """
+
+    seconds_per_block: float = 30.0
+    seconds_in_all: float = 600.0
+    memory_bytes: int = 4 << 30
+
+    def __post_init__(self) -> None:
+        for name in ("seconds_per_block", "seconds_in_all", "memory_bytes"):
+            if not getattr(self, name) > 0:
+                raise InvalidInput(name, "larger than 0", getattr(self, name))
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The values of one block: int32 places in the classes, or a float64 row of scores each.
+
+    ``known`` is False for records without a value; there, labels are -1 and scores NaN. Scores are
+    as the model gave them, not clipped.
+    """
+
+    values: Values
+    known: NDArray[np.bool_]
+
+
+class ModelRunner:
+    """A model, the columns it is given, and the processes that evaluate it.
+
+    >>> from holdfast.data.models.payload import payload_of
+    >>> payload = payload_of(lambda matrix: matrix[:, 0] / 100)
+    >>> features = Schema.of({"age": "int"})
+    >>> with ModelRunner(payload, features, want="scores") as runner:
+    ...     [result] = runner.evaluate([pl.DataFrame({"age": [20, 65, None]})])
+    >>> result.values[:, 0].tolist(), result.known.tolist()
+    ([0.2, 0.65, nan], [True, True, False])
+
+    ``cell`` fixes how many records the model is called on at a time; otherwise the probe finds out
+    what is quick. Values may depend on it in the last bit.
+    """
+
+    def __init__(
+        self,
+        payload: ModelPayload,
+        features: Schema,
+        want: Want,
+        limits: Limits | None = None,
+        cell: int | None = None,
+    ) -> None:
+        if want not in ("labels", "scores"):
+            raise InvalidInput("want", "'labels' or 'scores'", want)
+        if cell is not None and not 1 <= cell <= 1 << 20:
+            raise InvalidInput("cell", "a whole number from 1 to 1,048,576", cell)
+        texts = [name for name, kind in features if kind is ColumnType.STR]
+        if texts and payload.kind == "callable" and payload.takes == "numpy":
+            hint = 'make the payload with takes="arrow", or leave texts out'
+            raise InvalidInput("the features", "numbers for a callable", texts, hint)
+        self.payload, self.features, self.want = payload, features, want
+        self.limits = Limits() if limits is None else limits
+        self.gave_up = False
+        self._cell = cell
+        if payload.kind == "onnx":
+            from holdfast.data.models.rows import only_single
+
+            require("onnxruntime", "evaluating an ONNX model")
+            if only_single(payload.content):
+                self._cell = 1
+        self._crew: Crew | None = None
+        self._busy = False
+        self._owner = os.getpid()
+
+    def __enter__(self) -> ModelRunner:
+        self._own_crew()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the processes back, for whoever evaluates the same model next."""
+        crew, self._crew = self._crew, None
+        if crew is not None and crew.is_ours:
+            dismiss(crew)
+
+    def probe(self) -> Probe:
+        """Load the model and try it on made-up rows; InvalidInput if it can't be used.
+
+        Refused are models that do not load, that expect other features, that return something of
+        the wrong shape or type, and that hang on, or end the process with, three rows of zeros. Not
+        refused are models that raise: a made-up row may well be one that they rightly raise on.
+        """
+        return probed(self._own_crew(), self.limits.seconds_per_block, self._cell)
+
+    def evaluate(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Result]:
+        """The values of all records, a result for each block, in order.
+
+        The next blocks are read and written while the model is at work on the ones before. A caller
+        must look at ``gave_up`` at the end and, if it is set, take no record to have a value,
+        whatever came before.
+        """
+        probe = self.probe()
+        crew = self._own_crew()
+        if self._busy:
+            raise InvalidInput("a runner", "asked for one evaluation at a time", "busy")
+        self.gave_up = False
+        self._busy = True
+        evaluation = Evaluation(crew, probe, self.limits)
+        try:
+            for values, known in evaluation.run(_checked(blocks, self.features)):
+                self.gave_up = evaluation.gave_up
+                yield Result(values, known)
+            self.gave_up = evaluation.gave_up
+        finally:
+            evaluation.close()
+            self._busy = False
+
+    def _own_crew(self) -> Crew:
+        if os.getpid() != self._owner:
+            raise InvalidInput("a runner", "used in the process that made it", "in a fork of it")
+        if self._crew is None:
+            columns = tuple((name, kind.value) for name, kind in self.features)
+            self._crew = hire(Order(self.payload, columns, self.want, self.limits.memory_bytes))
+        return self._crew
+
+
+_STORED: dict[ColumnType, tuple[type[pl.DataType], ...]] = {
+    ColumnType.INT: (pl.Int64, pl.Int32, pl.Int16, pl.Int8, pl.UInt8, pl.UInt16, pl.UInt32),
+    ColumnType.FLOAT: (pl.Float64, pl.Float32),
+    ColumnType.BOOL: (pl.Boolean,),
+    ColumnType.STR: (pl.String,),
+}
+
+
+def _checked(blocks: Iterable[pl.DataFrame], features: Schema) -> Iterator[pl.DataFrame]:
+    """Of the right columns and types: what can be said without looking at a record."""
+    for block in blocks:
+        for name, kind in features:
+            found = block.schema.get(name)
+            if found is None or not any(found == stored for stored in _STORED[kind]):
+                required = f"a column of type {kind.value}"
+                raise InvalidInput(f"feature {name!r} of a block", required, str(found))
+        yield block
+
+
+__all__ = ["Limits", "ModelRunner", "Probe", "Result"]

@@ -1,0 +1,165 @@
+"""The child: loads one model and evaluates blocks until its parent is gone.
+
+Started by :mod:`.child`, with descriptors of its own for messages; its standard input, output and
+error lead nowhere from the beginning, as what a model prints may hold records.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import select
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from holdfast.data.models.blocks import made_up, read_block
+from holdfast.data.models.channel import Channel, Gone, Message, Notes, SharedBytes
+from holdfast.data.models.evaluators import (
+    CallableEvaluator,
+    EstimatorEvaluator,
+    Evaluator,
+    Unfit,
+    WrongAnswer,
+)
+from holdfast.data.models.trial import Trial
+
+_IMPORTS = 2 << 30
+"""Address space that importing what a model needs may take, on top of its memory."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve until the parent hangs up."""
+    reading, writing, lifeline, content, *slots = map(int, arguments)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    die_with(lifeline)
+    channel = Channel(reading, writing)
+    try:
+        channel.send({"hello": os.getpid()})
+        Worker(channel, content, slots).serve()
+    except Gone:
+        pass
+    finally:
+        os._exit(0)  # without what the model may have left for the end
+
+
+class Worker:
+    """A model, and the memory that it shares with its parent."""
+
+    def __init__(self, channel: Channel, content: int, slots: Sequence[int]) -> None:
+        self._channel = channel
+        self._content = SharedBytes(content, readable_only=True)
+        self._inputs = [SharedBytes(handle, readable_only=True) for handle in slots[::2]]
+        self._outputs = [SharedBytes(handle) for handle in slots[1::2]]
+        self._model: Evaluator | None = None
+
+    def serve(self) -> None:
+        """Answer messages, one after the other."""
+        while True:
+            message = self._channel.receive()
+            assert message is not None
+            self._channel.send(self._answers[message["do"]](self, message))
+
+    def _load(self, message: Message) -> Message:
+        memory: int = message["memory"]
+        limit_memory(memory + _IMPORTS)
+        try:
+            model = self._model = loaded(message, self._content.view(message["size"]))
+        except Unfit as error:
+            return {"unfit": str(error)}
+        except BaseException as error:
+            return {"unfit": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
+        limit_memory(memory)
+        return {"form": model.form, "width": model.width, "columns": model.columns}
+
+    def _probe(self, message: Message) -> Message:
+        """Try made-up rows; the parent has no record yet, so that everything may be told."""
+        model = self._model
+        assert model is not None
+        rows: int = message["rows"]
+        block = made_up(model.columns, model.form, rows, message["like"], message["gap"])
+        begin = time.monotonic()
+        try:
+            model(block.slice(0, rows), message["want"])
+            outcome, reason = "fine", ""
+        except WrongAnswer as error:
+            outcome, reason = "wrong", str(error)
+        except BaseException as error:
+            outcome, reason = "raised", type(error).__name__
+        return {"outcome": outcome, "reason": reason, "seconds": time.monotonic() - begin}
+
+    def _evaluate(self, message: Message) -> Message:
+        model = self._model
+        assert model is not None
+        slot, rows, cell = message["slot"], message["rows"], message["cell"]
+        block = read_block(
+            self._inputs[slot], model.form, rows, message["size"], len(model.columns)
+        )
+        width = None if message["want"] == "labels" else model.width
+        cells = -(-rows // cell)
+        memory = self._outputs[slot].view(Notes.size(rows, width, cells))
+        lost = [tuple(call) for call in message["lost"]]
+        notes = Notes(memory, rows, width, cells)
+        Trial(model, block, message["want"], notes, cell, lost).run()
+        return {"done": message["job"]}
+
+    _answers: dict[str, Any] = {"load": _load, "probe": _probe, "evaluate": _evaluate}  # noqa: RUF012
+
+
+def loaded(message: Message, content: memoryview) -> Evaluator:
+    """The evaluator of a payload."""
+    columns = [(name, kind) for name, kind in message["columns"]]
+    match message["kind"]:
+        case "sklearn":
+            return EstimatorEvaluator(content, columns, message["want"])
+        case "callable":
+            return CallableEvaluator(content, columns, message["takes"])
+        case _:
+            from holdfast.data.models.onnx_evaluator import OnnxEvaluator
+
+            return OnnxEvaluator(bytes(content), columns, message["want"], message["classes"])
+
+
+# ------------------------------------------------------------------------------- limits
+
+
+def limit_memory(more: int) -> None:
+    """Allow so many bytes of address space on top of what is in use."""
+    try:
+        with open("/proc/self/statm") as file:  # noqa: PTH123
+            used = int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return  # where there is no such file, the system does not keep to the limit either
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = used + more if hard == resource.RLIM_INFINITY else min(used + more, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def die_with(lifeline: int) -> None:
+    """End this process when the other end of a pipe is closed, as it is when the parent dies.
+
+    By a signal whose default is to end the process: a model may be in a loop of C code, in which
+    no thread of Python's gets its turn. (Not PR_SET_PDEATHSIG, which comes when the *thread* ends
+    that started the child.)
+    """
+    if sys.platform == "linux":
+        fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+        flags = fcntl.fcntl(lifeline, fcntl.F_GETFL)
+        fcntl.fcntl(lifeline, fcntl.F_SETFL, flags | os.O_ASYNC)
+        if select.select([lifeline], [], [], 0)[0]:  # too late: it is closed already
+            os._exit(0)
+    else:
+        threading.Thread(target=_wait_for_end, args=(lifeline,), daemon=True).start()
+
+
+def _wait_for_end(lifeline: int) -> None:
+    os.read(lifeline, 1)
+    os._exit(0)
+
+
+np.seterr(all="ignore")

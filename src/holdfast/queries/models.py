@@ -1,0 +1,530 @@
+"""Queries about models: how often one is right, how much it loses, and where it errs.
+
+A model is known by the hash of its bytes. A query that was read back from a ledger knows which
+model it was about, and can be priced and replayed, but no longer evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+from holdfast.errors import InvalidInput, InvalidQuery
+from holdfast.queries.axes import MOST_CELLS, Axis, read_axis, refuse_many
+from holdfast.queries.axes import Literal as Label
+from holdfast.queries.base import Charged, NumberForm, Query, ScalarQuery, Source
+from holdfast.queries.canonical import name as column_name
+from holdfast.queries.canonical import number
+from holdfast.queries.canonical import text as quoted
+from holdfast.queries.checker import checked
+from holdfast.queries.expressions import Column, IsNull, Number, Text, ToNumber, Truth, Type
+from holdfast.queries.lexer import Kind
+from holdfast.queries.measure import GRID_BITS, Contrast
+from holdfast.queries.parser import Parser, parse
+from holdfast.queries.schema import ColumnType, Schema
+from holdfast.queries.statistical import checked_bounds, written
+
+if TYPE_CHECKING:
+    from holdfast.data.models.payload import ModelPayload
+
+Metric: TypeAlias = Literal[
+    "accuracy", "zero_one", "log", "squared", "absolute", "brier", "confusion", "calibration"
+]
+LOSSES = ("zero_one", "log", "squared", "absolute")
+TABLES = ("brier", "confusion", "calibration")
+_OF_NUMBERS = ("squared", "absolute")
+
+NONE = "none"
+"""What a model predicts that gives no value."""
+ALL = "all"
+"""The cell of a Brier score that is over all records."""
+_MOST_BINS = 1000
+_LARGEST_LOSS = 1000.0
+
+
+@dataclass(frozen=True)
+class Model:
+    """Which model it is; ``payload`` is the model itself, as long as it is at hand."""
+
+    name: str
+    payload: ModelPayload | None = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class ModelMeasure(Source):
+    """What a metric makes of a record, given what the model says about it: whole numbers.
+
+    ``target`` has the classes as its cells, in the model's order; for a regressor it is a number
+    from ``bounds`` and has none. ``size`` is how many sums there are, each of numbers from 0 to
+    2^bits for a record.
+    """
+
+    is_sum: ClassVar[bool] = True
+
+    metric: Metric
+    model: Model
+    features: Schema
+    target: Axis
+    bounds: tuple[float, float]
+    bins: int
+    bits: int
+    size: int
+    canonical: str
+
+
+@dataclass(frozen=True, repr=False)
+class _OfModel(Charged):
+    """What all queries about one model have.
+
+    ``bounds`` are those of the loss (0 and the most, for logarithms) or of the target of a
+    regressor; ``bins`` those of a calibration.
+    """
+
+    metric: Metric
+    model: Model
+    target: Axis
+    features: tuple[str, ...]
+    bounds: tuple[float, float]
+    bins: int
+    text: str = field(compare=False)
+
+    @cached_property
+    def canonical(self) -> str:
+        """One text for all spellings; it names the model by its hash."""
+        said: list[str] = []
+        if self.metric in LOSSES:
+            said.append(self.metric)
+        if self.metric == "log":
+            said.append(number(self.bounds[1]))
+        if self.metric in _OF_NUMBERS:
+            said += map(number, self.bounds)
+        if self.metric == "calibration":
+            said.append(str(self.bins))
+        said += [quoted(self.model.name), self.target.canonical, *map(column_name, self.features)]
+        return f"{'loss' if self.metric in LOSSES else self.metric}({', '.join(said)})"
+
+    def measure(self, schema: Schema) -> ModelMeasure:
+        """What it makes of a record with these columns."""
+        for feature in self.features:
+            if feature not in schema:
+                hint = f"there are {', '.join(schema.names[:8])}"
+                raise InvalidQuery(f"there is no column {feature!r}", self.text, hint=hint)
+        features = Schema.of({name: schema[name].value for name in self.features})
+        self._check_target(features)
+        bits = (
+            0 if self.metric in ("accuracy", "zero_one", "confusion", "calibration") else GRID_BITS
+        )
+        target = checked_target(self.target, schema, self.text)
+        return ModelMeasure(
+            self.metric,
+            self.model,
+            features,
+            target,
+            self.bounds,
+            self.bins,
+            bits,
+            len(self._labels() or (None,)),
+            self.canonical,
+        )
+
+    def _check_target(self, features: Schema) -> None:
+        payload = self.model.payload
+        texts = [name for name, kind in features if kind is ColumnType.STR]
+        if (
+            payload is not None
+            and payload.kind == "callable"
+            and payload.takes == "numpy"
+            and texts
+        ):
+            hint = "say takes='arrow', or leave texts out"
+            raise InvalidInput("features", "numbers, for a callable", ", ".join(texts), hint)
+
+    def form(self, schema: Schema) -> NumberForm:
+        """A mean over records or, for a table, one in every cell, of which two can move."""
+        measure, labels = self.measure(schema), self._labels()
+        high = 1.0
+        if self.metric in ("log", "absolute"):
+            high = self.bounds[1] - self.bounds[0]
+        elif self.metric == "squared":
+            high = (self.bounds[1] - self.bounds[0]) ** 2
+        moved = 1 if labels is None else 2
+        return NumberForm(
+            self.canonical, measure, 0.0, high, high, measure.bits, labels, cells_moved=moved
+        )
+
+    def _labels(self) -> tuple[str, ...] | None:
+        """The cells of a table.
+
+        Brier: a record counts for its actual class and for all. With x and x' what two records
+        count for, in different classes, the cells move by x, x' and x - x', whose squares add up to
+        at most 2; in the same class twice by x - x'.
+        """
+        actual = self.target.labels
+        match self.metric:
+            case "brier":
+                return (*actual, ALL)
+            case "confusion":
+                predicted = (*actual[:-1], NONE)
+                return tuple(f"{was} | {said}" for was in actual for said in predicted)
+            case "calibration":
+                edges = [number(i / self.bins) for i in range(self.bins + 1)]
+                ends = [")"] * (self.bins - 1) + ["]"]
+                bins = [f"[{edges[i]}, {edges[i + 1]}{ends[i]}" for i in range(self.bins)]
+                return tuple(f"{said} | {was}" for said in bins for was in actual)
+            case _:
+                return None
+
+    def __repr__(self) -> str:
+        return f"<{self.canonical if len(self.canonical) < 80 else self.canonical[:77] + '...'}>"
+
+
+@dataclass(frozen=True, repr=False)
+class ModelScore(_OfModel, ScalarQuery):
+    """One number about a model."""
+
+
+@dataclass(frozen=True, repr=False)
+class ModelTable(_OfModel):
+    """A number for every cell."""
+
+
+@dataclass(frozen=True, repr=False)
+class Improvement(ScalarQuery):
+    """How much better one model is than another, in one answer."""
+
+    new: ModelScore
+    old: ModelScore
+    text: str = field(compare=False)
+
+    @cached_property
+    def canonical(self) -> str:
+        """One text for all spellings."""
+        return f"improvement({self.new.canonical}, {self.old.canonical})"
+
+    def form(self, schema: Schema) -> NumberForm:
+        """A mean over records of a difference: of accuracies, or of losses the other way round."""
+        new, old = self.new.form(schema), self.old.form(schema)
+        better, worse = (new, old) if self.new.metric == "accuracy" else (old, new)
+        source = Contrast(better.source, worse.source, new.bits, self.canonical)
+        return NumberForm(self.canonical, source, -new.high, new.high, 2.0 * new.high, new.bits)
+
+    def __repr__(self) -> str:
+        return f"improvement({self.new!r}, {self.old!r})"
+
+
+# ------------------------------------------------------------------------------ making
+
+
+def accuracy(
+    model: object,
+    *,
+    features: Sequence[str],
+    target: str,
+    classes: Sequence[Any] | None = None,
+    takes: str = "numpy",
+) -> ModelScore:
+    """The fraction of records whose target a model predicts.
+
+    A model is a fitted scikit-learn estimator, an ONNX model (bytes, or the name of a file) or a
+    callable that makes numbers in [0, 1] of a block of records, of which a half or more means true.
+    A record for which it gives none, for whatever reason, counts as not predicted.
+    """
+    return _score("accuracy", model, features, target, classes, takes)
+
+
+def loss(
+    model: object,
+    *,
+    features: Sequence[str],
+    target: str,
+    kind: str,
+    low: float | None = None,
+    high: float | None = None,
+    most: float | None = None,
+    classes: Sequence[Any] | None = None,
+    takes: str = "numpy",
+) -> ModelScore:
+    """The mean loss of a model, each record's cut off where it is said.
+
+    ``kind`` is zero_one (how often it is wrong), log (of the probability of what came; cut off at
+    ``most``), squared or absolute (of a regressor; prediction and target are cut off at ``low`` and
+    ``high``).
+    """
+    if kind not in LOSSES:
+        raise InvalidInput("kind", f"one of {', '.join(LOSSES)}", kind)
+    bounds = (0.0, 1.0)
+    if kind == "log":
+        bounds = checked_bounds(0.0, _number("most", most, _LARGEST_LOSS))
+    elif kind in _OF_NUMBERS:
+        bounds = checked_bounds(low, high)
+    return _score(kind, model, features, target, classes, takes, bounds)
+
+
+def brier(
+    model: object,
+    *,
+    features: Sequence[str],
+    target: str,
+    classes: Sequence[Any] | None = None,
+    takes: str = "numpy",
+) -> ModelTable:
+    """The Brier score of a model's probabilities: of all records, and what each class adds to it.
+
+    For two classes (p - y)^2; for more, half the sum of the squares over the classes.
+    """
+    return _table("brier", model, features, target, classes, takes)
+
+
+def confusion(
+    model: object,
+    *,
+    features: Sequence[str],
+    target: str,
+    classes: Sequence[Any] | None = None,
+    takes: str = "numpy",
+) -> ModelTable:
+    """The share of records for every pair of an actual and a predicted class."""
+    return _table("confusion", model, features, target, classes, takes)
+
+
+def calibration(
+    model: object,
+    *,
+    features: Sequence[str],
+    target: str,
+    bins: object = 10,
+    classes: Sequence[Any] | None = None,
+    takes: str = "numpy",
+) -> ModelTable:
+    """The share of records for every bin of predicted probability and every actual class.
+
+    The probability is that of the second of two classes.
+    """
+    if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= _MOST_BINS:
+        raise InvalidInput("bins", f"a whole number from 1 to {_MOST_BINS:,}", bins)
+    return _table("calibration", model, features, target, classes, takes, bins)
+
+
+def improvement(new: ModelScore, old: ModelScore) -> Improvement:
+    """How much more accurate a model is than another, or how much less it loses: one answer.
+
+    Both are given as what is compared: ``improvement(accuracy(new, ...), accuracy(old, ...))``. The
+    target must be the same; the features need not be.
+    """
+    checked_score("new", new)
+    checked_score("old", old)
+    return _improvement(new, old, f"improvement({new.text}, {old.text})")
+
+
+def _improvement(new: ModelScore, old: ModelScore, text: str) -> Improvement:
+    if (new.metric, new.bounds) != (old.metric, old.bounds):
+        raise InvalidQuery("both models need the same metric, on the same scale", text)
+    if canonical_target(new) != canonical_target(old):
+        raise InvalidQuery("both models need the same target", text)
+    return written(Improvement(new, old, text))
+
+
+def checked_score(name: str, given: object) -> None:
+    """Refuse what is no score of a model."""
+    if not isinstance(given, ModelScore):
+        raise InvalidInput(name, "an accuracy(...) or a loss(...)", type(given).__name__)
+
+
+def canonical_target(query: ModelScore) -> str:
+    """What is predicted, without the classes, whose order is the model's own."""
+    return replace(query.target, values=(), edges=()).canonical
+
+
+def _score(
+    metric: Any,
+    model: object,
+    features: Sequence[str],
+    target: str,
+    classes: Sequence[Any] | None,
+    takes: str,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> ModelScore:
+    made: ModelScore = _made(ModelScore, metric, model, features, target, classes, takes, bounds, 1)
+    return made
+
+
+def _table(
+    metric: Any,
+    model: object,
+    features: Sequence[str],
+    target: str,
+    classes: Sequence[Any] | None,
+    takes: str,
+    bins: int = 1,
+) -> ModelTable:
+    bounds = (0.0, 1.0)
+    made: ModelTable = _made(
+        ModelTable, metric, model, features, target, classes, takes, bounds, bins
+    )
+    return made
+
+
+def _made(
+    made: Callable[..., Any],
+    metric: Metric,
+    model: object,
+    features: object,
+    target: str,
+    classes: Sequence[Any] | None,
+    takes: str,
+    bounds: tuple[float, float],
+    bins: int,
+) -> Any:
+    from holdfast.data.models.payload import payload_of
+
+    if isinstance(features, str) or not isinstance(features, Sequence) or not features:
+        raise InvalidInput("features", "a list of names of columns", features)
+    for feature in features:
+        if not isinstance(feature, str):
+            raise InvalidInput("features", "a list of names of columns", feature)
+    if len(set(features)) < len(features):
+        raise InvalidInput("features", "all different", list(features))
+    payload = payload_of(model, takes, _listed(classes))  # type: ignore[arg-type]  # it checks takes
+    axis = Axis(parse(target))
+    if metric not in _OF_NUMBERS:
+        if payload.classes is None:
+            required = "a classifier, or given with its classes"
+            hint = "for a regressor ask loss(..., kind='squared', low=..., high=...)"
+            raise InvalidInput(
+                "the model", required, f"a model without classes ({payload.kind})", hint
+            )
+        axis = replace(axis, values=tuple(_label(value) for value in payload.classes))
+        if metric == "calibration" and len(axis.values) != 2:
+            raise InvalidInput("the model", "of two classes", f"{len(axis.values)} of them")
+    known = Model(f"{payload.kind}:{payload.digest}", payload)
+    query = made(metric, known, axis, tuple(features), bounds, bins, "")
+    query = replace(query, text=query.canonical)
+    return _readable(_few_cells(written(query)))
+
+
+def _listed(classes: object) -> tuple[Any, ...] | None:
+    if classes is None:
+        return None
+    if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
+        raise InvalidInput("classes", "a list of labels", classes)
+    listed = tuple(getattr(value, "item", lambda value=value: value)() for value in classes)
+    if not listed or not all(isinstance(value, str | int | float) for value in listed):
+        raise InvalidInput("classes", "a list of texts, numbers or truth values", classes)
+    return listed
+
+
+def _few_cells(query: Any) -> Any:
+    """Refuse a table that is larger than any other may be."""
+    if query.metric == "confusion" and query.target.size**2 > MOST_CELLS:
+        refuse_many(query.target.size**2, query.text)
+    return query
+
+
+def _readable(query: Any) -> Any:
+    """A ledger has to read it back: labels have to be literals, no two of them the same."""
+    from holdfast.queries.reading import query_of
+
+    try:
+        is_same = query_of(query.canonical) == query
+    except InvalidQuery as error:
+        required = "texts without invisible characters, or numbers that doubles tell apart"
+        raise InvalidInput("the classes of the model", required, error.reason) from None
+    assert is_same
+    return query
+
+
+def _label(value: object) -> Label:
+    if isinstance(value, bool):
+        return Truth(value)
+    if isinstance(value, int | float):
+        return Number(float(value) + 0.0)
+    return Text(str(value))
+
+
+def _number(name: str, given: object, most: float) -> float:
+    required = f"a positive number up to {most:g}"
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= most:
+        raise InvalidInput(name, required, given)
+    return float(given)
+
+
+def checked_target(axis: Axis, schema: Schema, text: str) -> Axis:
+    """The target with its columns looked up; 0 and 1 stand for false and true, and the reverse."""
+    if not axis.values:
+        return replace(axis, operand=checked(axis.operand, schema, text, Type.NUMBER))
+    [operand] = checked(IsNull(axis.operand), schema, text, Type.BOOLEAN).children
+    kind = axis.values[0].type
+    if operand.type is Type.BOOLEAN and kind is Type.NUMBER:
+        return Axis(checked(ToNumber(axis.operand), schema, text, Type.NUMBER), axis.values)
+    if operand.type is Type.NUMBER and kind is Type.BOOLEAN:
+        values = tuple(Number(float(value.value)) for value in axis.values)
+        return Axis(operand, values)
+    return axis.checked(schema, text)
+
+
+# ----------------------------------------------------------------------------- reading
+
+
+def read_model(parser: Parser, name: str) -> Query:
+    """What follows ``accuracy(`` and its like, as a ledger has it."""
+    metric, bounds, bins = name, (0.0, 1.0), 1
+    if name == "loss":
+        metric = parser.advance().value
+        if metric not in LOSSES:
+            parser.refuse(f"a loss is one of {', '.join(LOSSES)}")
+        parser.expect(",")
+        if metric == "log":
+            most = _number("the most of a log loss", _read_number(parser), _LARGEST_LOSS)
+            bounds = checked_bounds(0.0, most)
+        elif metric in _OF_NUMBERS:
+            low = _read_number(parser)
+            bounds = checked_bounds(low, _read_number(parser))
+    elif name == "calibration":
+        found = _read_number(parser)
+        if not (found.is_integer() and 1 <= found <= _MOST_BINS):
+            parser.refuse(f"bins are a whole number from 1 to {_MOST_BINS:,}")
+        bins = int(found)
+    if parser.token.kind is not Kind.TEXT:
+        hint = "models are given in Python, or to holdfast score; texts only name them"
+        parser.refuse("a model is named by its hash, a text", hint)
+    model = Model(parser.advance().value, None)
+    parser.expect(",")
+    target = read_axis(parser)
+    features = []
+    while parser.accept(","):
+        column = parser.expression()
+        if not isinstance(column, Column):
+            parser.refuse("features are columns")
+        features.append(column.name)
+    if not features or len(set(features)) < len(features):
+        parser.refuse("a model is given columns, each of them once")
+    if bool(target.values) == (metric in _OF_NUMBERS) or target.edges:
+        hint = (
+            "as in ill in (false, true), for a classifier; without for a squared or absolute loss"
+        )
+        parser.refuse("the target of a model has its classes with it", hint)
+    if metric == "calibration" and len(target.values) != 2:
+        parser.refuse("a calibration is of two classes")
+    made = ModelTable if metric in TABLES else ModelScore
+    query = made(metric, model, target, tuple(features), bounds, bins, parser.text)  # type: ignore[arg-type]  # checked above, or by READERS
+    return _few_cells(query)  # type: ignore[no-any-return]
+
+
+def read_improvement(parser: Parser, read: Callable[[Parser], Query]) -> Improvement:
+    """What follows ``improvement(``: two scores."""
+    new = read(parser)
+    parser.expect(",")
+    old = read(parser)
+    if not (isinstance(new, ModelScore) and isinstance(old, ModelScore)):
+        parser.refuse("an improvement is of two models")
+    return _improvement(new, old, parser.text)
+
+
+def _read_number(parser: Parser) -> float:
+    found = parser.expression()
+    if not isinstance(found, Number):
+        parser.refuse("here a number is expected")
+    parser.expect(",")
+    return found.value

@@ -1,0 +1,71 @@
+"""How each kind of query is answered: exact numbers, a mechanism and noise make what is told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.data.growing import Exact
+from holdfast.ledger.ledger import Ledger
+from holdfast.ledger.told import choice_told, fit_told, numbers_told
+from holdfast.mechanisms import NoiseSource
+from holdfast.queries import FitForm, Form, NumberForm, SelectForm, Source
+
+
+def sources_of(form: Form) -> list[Source]:
+    """What a query needs of the snapshot."""
+    match form:
+        case NumberForm():
+            return [form.source]
+        case SelectForm():
+            return [candidate.source for candidate in form.candidates]
+        case FitForm():
+            return []
+        case _:
+            raise NotImplementedError(type(form).__name__)
+
+
+def answered(
+    form: Form, exact: Sequence[Any], ledger: Ledger, round: int, noise: NoiseSource
+) -> dict[str, Any]:
+    """Draw the noise and say what is to be told; nothing else may see the exact numbers."""
+    match form:
+        case NumberForm():
+            return _numbers(form, exact[0], ledger, round, noise)
+        case SelectForm():
+            return _choice(form, exact, ledger, round, noise)
+        case FitForm():
+            [coefficients] = exact
+            return fit_told(form, list(coefficients))  # noise was drawn at every step
+        case _:
+            raise NotImplementedError(type(form).__name__)
+
+
+def _choice(
+    form: SelectForm, exact: Sequence[Exact], ledger: Ledger, round: int, noise: NoiseSource
+) -> dict[str, Any]:
+    """The exponential mechanism on the candidates' units: t times each moves by at most 1."""
+    from holdfast.mechanisms.exponential import ExponentialMechanism  # loads SciPy
+
+    selection = ledger.policy.selection(form, round)
+    common = math.lcm(*(one.denominator for one in exact))
+    losses = []
+    for one in exact:
+        loss = one.numerators[0] if form.best == "lowest" else one.denominator - one.numerators[0]
+        losses.append(round * loss * (common // one.denominator))
+    chosen = ExponentialMechanism(selection.epsilon).choose(losses, common, noise.bits())
+    told = (chosen, selection.epsilon, selection.allowance)
+    return choice_told(form, *told, ledger.policy, round)
+
+
+def _numbers(
+    form: NumberForm, exact: Exact, ledger: Ledger, round: int, noise: NoiseSource
+) -> dict[str, Any]:
+    noisy, top = ledger.policy.mechanism.noisy, form.top_at(round)
+    draws = noise.draw(len(exact.numerators))
+    units = [
+        min(noisy(total, exact.denominator, drawn), top)
+        for total, drawn in zip(exact.numerators, draws, strict=True)
+    ]
+    return numbers_told(form, units, ledger.policy, round)

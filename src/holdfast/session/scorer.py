@@ -1,0 +1,53 @@
+"""A scorer for scikit-learn's loops, which asks the guarded data instead of scoring on a fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from holdfast.errors import InvalidInput
+from holdfast.queries import ModelScore, accuracy, loss
+from holdfast.queries.models import LOSSES
+
+if TYPE_CHECKING:
+    from holdfast.session.answers import Answer
+    from holdfast.session.session import Session
+
+
+class Scorer:
+    """Called as scikit-learn calls scorers, ``scorer(estimator, X, y)``; X and y are passed over.
+
+    The score is the answer's value, or minus the loss, so that greater is better. Every estimator
+    that has not been scored at this round costs one answer. ``answers`` has all of them, with their
+    widths: differences within these mean nothing.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        features: Sequence[str],
+        target: str,
+        metric: str = "accuracy",
+        **options: Any,
+    ) -> None:
+        if metric != "accuracy" and metric not in LOSSES:
+            raise InvalidInput("metric", f"accuracy or one of {', '.join(LOSSES)}", metric)
+        self._session = session
+        self._is_loss = metric != "accuracy"
+        ask: Callable[..., ModelScore] = loss if self._is_loss else accuracy
+        known = {"features": list(features), "target": target, **options}
+        if self._is_loss:
+            known["kind"] = metric
+        self._query: Callable[[object], ModelScore] = partial(ask, **known)
+        self.metric = metric
+        self.answers: list[Answer] = []
+
+    def __call__(self, estimator: object, X: object = None, y: object = None) -> float:
+        """The score of a fitted estimator."""
+        answer = self._session.ask(self._query(estimator))
+        self.answers.append(answer)
+        return -answer.value if self._is_loss else answer.value
+
+    def __repr__(self) -> str:
+        return f"<scorer: {self.metric}, {len(self.answers)} answers so far>"

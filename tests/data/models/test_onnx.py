@@ -1,0 +1,199 @@
+"""ONNX models through the runner."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from holdfast.data.models.payload import payload_of
+from holdfast.data.models.rows import is_rowwise
+from holdfast.data.models.runner import Limits, ModelRunner
+from holdfast.errors import InvalidInput, MissingExtra
+from holdfast.queries import Schema
+
+from .onnx_graphs import FLOAT, TensorProto, f, i, model, node
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from skl2onnx import to_onnx
+    from skl2onnx.common.data_types import FloatTensorType, Int64TensorType, StringTensorType
+
+N = 1_000
+MATRIX = np.random.default_rng(2).normal(size=(N, 3)).astype(np.float32)
+FRAME = pl.DataFrame({f"x{j}": MATRIX[:, j].astype(float) for j in range(3)})
+FEATURES = Schema.of({f"x{j}": "float" for j in range(3)})
+THREE = np.array(["low", "middle", "top"])[np.digitize(MATRIX[:, 0], [-0.5, 0.5])]
+LIMITS = Limits(seconds_per_block=10.0, seconds_in_all=60.0)
+
+
+def run(content, want, frame=FRAME, features=FEATURES, **more):
+    payload = payload_of(content, **more)
+    with ModelRunner(payload, features, want, LIMITS) as runner:
+        [result] = runner.evaluate([frame])
+        assert not runner.gave_up
+        return result, runner.probe(), payload
+
+
+def converted(estimator, zipmap=True, types=None):
+    options = {} if zipmap else {"options": {"zipmap": False}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if types is not None:
+            return to_onnx(estimator, initial_types=types, **options).SerializeToString()
+        return to_onnx(estimator, MATRIX[:1], **options).SerializeToString()
+
+
+CLASSIFIERS = {
+    "logistic": LogisticRegression().fit(MATRIX, THREE),
+    "whole": LogisticRegression().fit(MATRIX, (MATRIX[:, 0] > 0) * 5),
+    "forest": RandomForestClassifier(5, random_state=0).fit(MATRIX, THREE),
+    "pipeline": make_pipeline(StandardScaler(), LogisticRegression()).fit(MATRIX, THREE),
+}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_converted_classifiers(name):
+    estimator = CLASSIFIERS[name]
+    content = converted(estimator, zipmap=name != "forest")
+    assert is_rowwise(content)
+    result, probe, payload = run(content, "labels")
+    assert probe.cell > 1
+    assert result.known.all()
+    assert payload.classes == tuple(estimator.classes_.tolist())
+    agree = np.array(payload.classes)[result.values] == estimator.predict(MATRIX)
+    assert agree.mean() > 0.995  # floats of 32 bits
+    result, _, _ = run(content, "scores")
+    assert result.known.all()
+    np.testing.assert_allclose(result.values, estimator.predict_proba(MATRIX), atol=1e-5)
+
+
+def test_a_converted_regressor():
+    estimator = LinearRegression().fit(MATRIX, MATRIX @ [1, 2, 3])
+    result, _, _ = run(converted(estimator), "scores")
+    np.testing.assert_allclose(result.values[:, 0], estimator.predict(MATRIX), atol=1e-4)
+
+
+def test_an_input_for_each_column_by_name():
+    import pandas as pd
+
+    city = np.array(["Oslo", "Bergen"])[np.arange(N) % 2]
+    age = np.arange(N) % 90
+    pandas = pd.DataFrame({"city": city, "age": age, "bmi": MATRIX[:, 0]})
+    columns = ColumnTransformer(
+        [("c", OneHotEncoder(), ["city"]), ("n", StandardScaler(), ["age", "bmi"])]
+    )
+    estimator = make_pipeline(columns, LogisticRegression()).fit(pandas, THREE)
+    types = [
+        ("city", StringTensorType([None, 1])),
+        ("age", Int64TensorType([None, 1])),
+        ("bmi", FloatTensorType([None, 1])),
+    ]
+    content = converted(estimator, types=types)
+    frame = pl.DataFrame({"bmi": MATRIX[:, 0].astype(float), "age": age, "city": city})
+    frame = frame.with_columns(
+        age=pl.when(pl.int_range(pl.len()) == 3).then(None).otherwise("age"),
+        city=pl.when(pl.int_range(pl.len()) == 5).then(None).otherwise("city"),
+    )
+    features = Schema.of({"bmi": "float", "age": "int", "city": "str"})
+    result, _, payload = run(content, "labels", frame, features)
+    # Whole numbers and texts can't be missing in ONNX.
+    assert np.flatnonzero(~result.known).tolist() == [3, 5]
+    expected = estimator.predict(pandas)[result.known]
+    assert (np.array(payload.classes)[result.values[result.known]] == expected).mean() > 0.99
+    with pytest.raises(InvalidInput, match="'city'"):
+        run(content, "labels", frame, Schema.of({"bmi": "float", "age": "int"}))
+    wrong = Schema.of({"bmi": "float", "age": "str", "city": "str"})
+    with pytest.raises(InvalidInput, match="'age'"):
+        run(content, "labels", frame.cast({"age": pl.String}), wrong)
+
+
+def test_graphs_by_hand():
+    wide = model(node("Softmax", "x", "y", axis=1), output=("y", FLOAT, [None, 3]))
+    result, _, payload = run(wide.SerializeToString(), "labels")
+    assert payload.classes == (0, 1, 2)
+    assert (result.values == MATRIX.argmax(axis=1)).all()
+    one = model(
+        node("MatMul", "x w", "a"), node("Sigmoid", "a", "y"), constants={"w": f([1], [1], [0])}
+    )
+    content = one.SerializeToString()
+    expected = 1 / (1 + np.exp(-(MATRIX[:, 0] + MATRIX[:, 1])))
+    result, _, _ = run(content, "scores")  # of a width that is not declared
+    np.testing.assert_allclose(result.values[:, 0], expected, rtol=1e-5)
+    result, _, _ = run(content, "labels")
+    assert (result.values == (expected >= 0.5)).all()
+
+
+def test_labels_of_unknown_classes():
+    label = ("y", TensorProto.INT64, [None])
+    content = model(node("ArgMax", "x", "y", axis=1, keepdims=0), output=label).SerializeToString()
+    with pytest.raises(InvalidInput, match="classes"):
+        run(content, "labels")
+    result, _, _ = run(content, "labels", classes=(1, 2))
+    best = MATRIX.argmax(axis=1)
+    assert (result.known == (best > 0)).all()
+    assert (result.values == best - 1).all()
+    with pytest.raises(InvalidInput, match="labels only"):
+        run(content, "scores", classes=(1, 2))
+
+
+def test_a_model_that_may_mix_rows_is_given_one_record_at_a_time():
+    centred = model(
+        node("ReduceMean", "x zero", "m", keepdims=1),
+        node("Sub", "x m", "d"),
+        node("ReduceSum", "d one", "y", keepdims=1),
+        constants={"zero": i(0), "one": i(1)},
+        output=("y", FLOAT, [None, 1]),
+    )
+    result, probe, _ = run(centred.SerializeToString(), "scores", FRAME.head(50))
+    assert probe.cell == 1
+    assert (result.values == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("graph", "says"),
+    [
+        (model(node("Relu", "x", "y"), inputs=[("x", FLOAT, [None, 5])]), "5 features"),
+        (model(node("Nonsense", "x", "y")), "Nonsense"),
+        (model(node("Relu", "x", "y"), inputs=[("x", FLOAT, [None])]), "one input for all"),
+        (
+            model(node("Relu", "x", "y"), inputs=[("x", TensorProto.FLOAT16, [None, 3])]),
+            "float16",
+        ),
+        (
+            model(
+                node("ReduceMean", "x z", "y", keepdims=0),
+                constants={"z": i(0, 1)},
+                output=("y", FLOAT, [None, 1]),
+            ),
+            "can be used|a number for each",
+        ),
+    ],
+)
+def test_models_that_do_not_fit_are_refused_before_any_record_is_read(graph, says):
+    def never():
+        raise AssertionError("a record was read")
+        yield
+
+    payload = payload_of(graph.SerializeToString())
+    with ModelRunner(payload, FEATURES, "scores", LIMITS) as runner:
+        with pytest.raises(InvalidInput, match=says):
+            runner.probe()
+        with pytest.raises(InvalidInput, match=says):
+            list(runner.evaluate(never()))
+
+
+def test_what_only_the_child_needs_is_missed_beforehand(monkeypatch):
+    import holdfast.data.models.extras as extras
+
+    payload = payload_of(model(node("Relu", "x", "y")).SerializeToString())
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"holdfast\[models\]"):
+        ModelRunner(payload, FEATURES, "scores")
