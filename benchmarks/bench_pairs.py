@@ -9,12 +9,13 @@ counts are the ratios. "from records" includes the expressions, which the others
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import polars as pl
 from scipy.stats import kendalltau
+from side_by_side import compared
 from sklearn.metrics import roc_auc_score
 
 from holdfast.data import pairs
@@ -22,26 +23,6 @@ from holdfast.data.engines import PolarsEngine
 from holdfast.queries import Schema, query_of
 
 SCHEMA = Schema.of({"x": "float", "y": "float", "ill": "bool"})
-
-
-def best(turns: int, *sides: Callable[[], object]) -> list[float]:
-    """The best time of each side, taking turns."""
-    times = [float("inf")] * len(sides)
-    for _ in range(turns):
-        for i, side in enumerate(sides):
-            start = time.perf_counter()
-            side()
-            times[i] = min(times[i], time.perf_counter() - start)
-    return times
-
-
-def report(what: str, ours: float, theirs: float, wanted: float | None = None) -> None:
-    ratio = ours / theirs
-    mark = "    " if wanted is None else "ok  " if ratio <= wanted else "MISS"
-    limit = "" if wanted is None else f"(wanted <= {wanted})"
-    print(
-        f"{mark}  {what:<58} {ratio:6.3f} {limit:<16} {ours * 1e3:8.1f} ms, {theirs * 1e3:.1f} ms"
-    )
 
 
 def main(size: int) -> None:
@@ -57,22 +38,21 @@ def main(size: int) -> None:
         return lambda: engine.pair_statistic(source, size)
 
     for name, scores in (("", x), (", many ties", np.round(x, 1))):
-        ours, theirs = best(
-            7,
+        compared(
+            f"AUC{name}, against roc_auc_score",
+            "<= 1.5",
             lambda scores=scores: pairs.auc_pairs(scores[ill], scores[~ill], size),
             lambda scores=scores: roc_auc_score(ill, scores),
         )
-        report(f"AUC{name}, against roc_auc_score", ours, theirs, 1.5)
-    ours, theirs = best(7, asked("auc_pairs(x, ill)"), lambda: roc_auc_score(ill, x))
-    report("AUC from records, against roc_auc_score", ours, theirs, 1.5)
-    ours, theirs = best(5, lambda: pairs.kendall(x, y, size), lambda: kendalltau(x, y))
-    report("Kendall's tau, against kendalltau", ours, theirs)
-    ours, theirs = best(5, asked("kendall(x, y)"), lambda: kendalltau(x, y))
-    report("Kendall's tau from records, against kendalltau", ours, theirs)
-    ours, theirs = best(7, asked("variance(x, -3, 3)"), lambda: np.var(np.clip(x, -3, 3), ddof=1))
-    report("variance from records, against NumPy's clip and var", ours, theirs)
-    ours, theirs = best(7, asked("gini(x, -3, 3)"), lambda: np.sort(np.clip(x, -3, 3)))
-    report("Gini's difference from records, against clip and sort", ours, theirs)
+    auc, tau = asked("auc_pairs(x, ill)"), asked("kendall(x, y)")
+    compared("AUC from records, against it", "<= 1.5", auc, lambda: roc_auc_score(ill, x))
+    ours = partial(pairs.kendall, x, y, size)
+    compared("Kendall's tau, against kendalltau", None, ours, lambda: kendalltau(x, y), turns=5)
+    compared("Kendall's tau from records, against it", None, tau, lambda: kendalltau(x, y), turns=5)
+    cut = partial(np.clip, x, -3, 3)
+    spread, difference = asked("variance(x, -3, 3)"), asked("gini(x, -3, 3)")
+    compared("variance from records, against clip and var", None, spread, lambda: np.var(cut()))
+    compared("Gini from records, against clip and sort", None, difference, lambda: np.sort(cut()))
 
 
 if __name__ == "__main__":

@@ -10,43 +10,16 @@ number of records and reports its lines.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 
 import numpy as np
 import polars as pl
+from side_by_side import compared
 
 from holdfast.data.engines import PolarsEngine
 from holdfast.queries import Schema, query_of
 
 CELLS = 1_000
-
-
-def best(turns: int, *sides: Callable[[], object]) -> list[float]:
-    """The best time of each side, taking turns."""
-    times = [float("inf")] * len(sides)
-    for _ in range(turns):
-        for i, side in enumerate(sides):
-            start = time.perf_counter()
-            side()
-            times[i] = min(times[i], time.perf_counter() - start)
-    return times
-
-
-def report(what: str, ratio: float, wanted: str, detail: str = "") -> None:
-    """One line, and whether it is what was wanted, such as ``<= 1.3``."""
-    sign, limit = wanted.split()
-    holds = ratio >= float(limit) if sign == ">=" else ratio <= float(limit)
-    print(f"{'ok  ' if holds else 'MISS'}  {what:<58} {ratio:8.3f}  (wanted {wanted})   {detail}")
-
-
-def compared(
-    what: str, wanted: str, ours: Callable[[], object], bare: Callable[[], object]
-) -> None:
-    """One line for two sides."""
-    our_time, bare_time = best(7, ours, bare)
-    detail = f"{our_time * 1e3:.1f} ms against {bare_time * 1e3:.1f} ms"
-    report(what, our_time / bare_time, wanted, detail)
 
 
 # -------------------------------------------------------------------------- histograms

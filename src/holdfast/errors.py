@@ -100,6 +100,7 @@ class BudgetExhausted(HoldfastError):
 
     ``charge`` is what was asked for and ``remaining`` what is left (mu^2 of the record that binds);
     ``fits_at`` is the smallest round at which it would fit, None if there is none in the plan.
+    ``what`` says it in other words where the plan's number of answers is what does not suffice.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class BudgetExhausted(HoldfastError):
         fits_at: int | None,
         more_records: int | None,
         hint: str,
+        what: str = "",
     ) -> None:
         self.charge = charge
         self.remaining = remaining
@@ -117,10 +119,11 @@ class BudgetExhausted(HoldfastError):
         self.fits_at = fits_at
         self.more_records = more_records
         self.hint = hint
-        super().__init__(
+        what = what or (
             f"the budget is exhausted at round {round:,}: the charge is {charge:.6g} "
-            f"and {remaining:.6g} is left; {hint}"
+            f"and {remaining:.6g} is left"
         )
+        super().__init__(f"{what}; {hint}")
 
 
 class NotReady(HoldfastError):

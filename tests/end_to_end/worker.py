@@ -7,6 +7,7 @@ has many of them. With ``crash`` it kills itself at that point instead: see CRAS
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import random
@@ -70,9 +71,10 @@ class Load:
                 self.append_many,
                 self.ask,
                 self.ask_many,
+                self.ask_classes,
                 self.seal,
             ),
-            weights=(6, 3, 2, 8, 2, 1),
+            weights=(6, 3, 2, 8, 2, 3, 1),
         )[0]
         what()
 
@@ -102,6 +104,17 @@ class Load:
     def ask_many(self) -> None:
         self._ask([f"mean(x, 0, {self._number}{digit})" for digit in range(3)])
 
+    def ask_classes(self) -> None:
+        """A table, a choice, and a rate: two answers in the same step, and what follows later."""
+        number = self._number
+        self._ask(
+            [
+                f"histogram(bins(x, 0, 0.5, 1, {number}))",
+                f"rate(x < 0.5, batch <> {number})",
+                f"select(lowest, 2, x < 0.1 and batch <> {number}, x < 0.5 and i <> {number})",
+            ]
+        )
+
     def _ask(self, queries: list[str]) -> None:
         key = f"key-{self._number}"
         self._log.say(about="ask", key=key, queries=queries)
@@ -110,7 +123,7 @@ class Load:
         except hf.BudgetExhausted:
             self._log.say(done="refused", key=key)
             return
-        told = [[answer.entry, answer.value, answer.charge] for answer in answers]
+        told = [[answer.entry, said_by(answer), answer.charge] for answer in answers]
         self._log.say(done="ask", key=key, told=told)
 
     def seal(self) -> None:
@@ -119,7 +132,18 @@ class Load:
         self._log.say(done="seal")
 
 
-def ask(session: hf.Session, queries: list[str], key: str) -> tuple[hf.Answer, ...]:
+def said_by(result: hf.Result) -> Any:
+    """What an analyst knows by a result."""
+    match result:
+        case hf.Table():
+            return [cell.value for cell in result.cells]
+        case hf.Choice():
+            return result.name
+        case _:
+            return result.value  # type: ignore[attr-defined]  # an answer or an estimate
+
+
+def ask(session: hf.Session, queries: list[str], key: str) -> tuple[Any, ...]:
     """One alone or several together, as the worker asks and its parent asks again."""
     if len(queries) == 1:
         return (session.ask(queries[0], key=key),)
@@ -185,6 +209,7 @@ def main() -> None:
             arm(*order["crash"])
         getattr(load, order["operation"])()
         return
+    importlib.import_module("holdfast.theory.selection")  # a first choice would take a while
     while True:
         load.step()
 

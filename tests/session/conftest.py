@@ -8,7 +8,10 @@ import pytest
 
 from holdfast.data.growing import GrowingData
 from holdfast.ledger.store import Store
+from holdfast.session.dataset import Dataset
+from noise_sources import NoNoise
 from runtime import made
+from workload import YOUTH, in_process
 
 
 @pytest.fixture
@@ -21,6 +24,29 @@ def clinic(tmp_path):
 @pytest.fixture
 def session(clinic):
     return clinic.session("ann")
+
+
+@pytest.fixture
+def quick_models(monkeypatch):
+    """Models that mean well need no process of their own."""
+    in_process(monkeypatch)
+
+
+@pytest.fixture
+def full(tmp_path):
+    """With all records that its plan has, so that a query of any class fits."""
+    with made(tmp_path / "full", count=2000) as dataset:
+        dataset.register(YOUTH)
+        yield dataset
+
+
+@pytest.fixture
+def exact(tmp_path):
+    """A session on the same, without noise."""
+    made(tmp_path / "exact", count=2000).close()
+    with Dataset(tmp_path / "exact", NoNoise()) as dataset:
+        dataset.register(YOUTH)
+        yield dataset.session("ann")
 
 
 class Commits:

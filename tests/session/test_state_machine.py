@@ -1,9 +1,10 @@
-"""Everything that can be done to a dataset, in any order, with a fault at every commit point."""
+"""Everything that can be done to a dataset, in any order, with a fault at every commit point.
+
+What is asked is of every class (:mod:`workload`), and all of it is in one ledger, under one budget.
+"""
 
 from __future__ import annotations
 
-import errno
-import os
 import shutil
 import sqlite3
 import tempfile
@@ -25,16 +26,19 @@ from hypothesis.stateful import (
 )
 
 import holdfast as hf
-from holdfast.data import growing, segments
 from holdfast.data.growing import Exact, GrowingData
-from holdfast.data.segments import SegmentWriter
 from holdfast.ledger.filter import RecordFilter
 from holdfast.ledger.ledger import Ledger
 from holdfast.ledger.policy import Policy
 from holdfast.ledger.store import Store
+from holdfast.mechanisms import to_float
+from holdfast.queries import FitForm, NumberForm, SelectForm
+from holdfast.session import session as sessions
 from holdfast.session.dataset import Dataset
-from noise_sources import FastSeededNoise
+from machine import FAULTY, Crash, Model, Question, Step
+from noise_sources import FastSeededNoise, NoNoise
 from runtime import N0, adaptive_plan, age_of, batch_plan, made, older, records
+from workload import CASES, YOUTH, Case, in_process
 
 AGES = (5, 20, 50, 80, 95)
 FAULTS = (
@@ -44,110 +48,8 @@ FAULTS = (
     *("fsync", "full"),
 )
 Faults = st.none() | st.sampled_from(FAULTS)
-Asked = st.sampled_from(AGES)
+Asked = st.integers(0, 5)  # which of the queries that an example has
 Keys = st.none() | st.sampled_from(("a", "b", "c"))
-
-
-class Crash(BaseException):
-    """The machine stops here; what goes on is a copy of the disk as it was."""
-
-
-class Faulty:
-    """Makes one fault happen, and remembers that it did."""
-
-    def __init__(self) -> None:
-        self.armed: str | None = None
-        self.fired: str | None = None
-        self.path = self.copy = Path()
-
-    @contextmanager
-    def with_one(self, fault: str | None, path: Path, copy: Path) -> Iterator[None]:
-        self.armed, self.fired, self.path, self.copy = fault, None, path, copy
-        try:
-            yield
-        finally:
-            self.armed = None
-
-    def at(self, point: str, error: Exception) -> None:
-        if self.armed == point:
-            self.fired, self.armed = point, None
-            raise error
-        if self.armed == f"crash {point}":
-            self.fired, self.armed = self.armed, None
-            shutil.copytree(self.path, self.copy)
-            raise Crash
-
-    def install(self, patch: pytest.MonkeyPatch) -> None:
-        commit, publish, fsync = Store._commit, SegmentWriter.publish, os.fsync
-        broken = sqlite3.OperationalError("disk I/O error")
-        lost = OSError(errno.EIO, "Input/output error")
-
-        def commit_with_faults(store: Store) -> None:
-            self.at("before", broken)
-            commit(store)
-            self.at("after", broken)
-
-        def publish_with_faults(writer: SegmentWriter, start: int) -> Any:
-            with segments._told_plainly():
-                self.at("publish before", lost)
-                published = publish(writer, start)
-                self.at("publish after", lost)
-            return published
-
-        def fsync_with_faults(file: int) -> None:
-            self.at("fsync", lost)
-            fsync(file)
-
-        patch.setattr(Store, "_commit", commit_with_faults)
-        patch.setattr(SegmentWriter, "publish", publish_with_faults)
-        patch.setattr(os, "fsync", fsync_with_faults)
-        patch.setattr(growing, "LARGE", 50)
-        patch.setattr(growing, "RECORDS", 50)
-
-
-FAULTY = Faulty()
-
-
-class Model:
-    """What a dataset must be like, in a few plain values."""
-
-    def __init__(self, policy: Policy, n: int) -> None:
-        self.policy = policy
-        self.n = n
-        self.spent = 0
-        self.values: dict[tuple[int, int], float | None] = {}  # by age and round; None: not told
-        self.keys: dict[str, tuple[int, int]] = {}
-
-    def round(self, held: int | None) -> int | None:
-        try:
-            return self.policy.round_for(self.n, held)
-        except hf.NotReady:
-            return None
-
-    def fits(self, round: int, count: int) -> bool:
-        """The filter from scratch: every record that is first in its piece, one by one."""
-        charge = self.policy.mechanism.charge
-        if len(self.values) + count > self.policy.plan.queries:
-            return False
-        if self.policy.schedule is None:
-            return self.spent + count * charge(round) <= self.policy.budget
-        for start in (0, *self.policy.rounds[:-1]):
-            if start < round:
-                budget = sum(k * charge(t) for t, k in self.policy.schedule if t > start)
-                spent = sum(charge(t) for _, t in self.values if t > start)
-                if spent + count * charge(round) > budget:
-                    return False
-        return True
-
-    def charge(self, questions: list[tuple[int, int]]) -> None:
-        for age, round in questions:
-            assert (age, round) not in self.values
-            self.values[age, round] = None
-            self.spent += self.policy.mechanism.charge(round)
-
-    @property
-    def state(self) -> tuple[int, int, int]:
-        return self.n, len(self.values), self.spent
 
 
 class Machine(RuleBasedStateMachine):
@@ -163,6 +65,8 @@ class Machine(RuleBasedStateMachine):
         self.witnessed = 0  # from here on in history; a crash after COMMIT leaves it behind
 
     def teardown(self) -> None:
+        for dataset, _ in self.open[:1]:
+            dataset.verify()
         self.close_all()
         shutil.rmtree(self.root, ignore_errors=True)
 
@@ -173,7 +77,9 @@ class Machine(RuleBasedStateMachine):
 
     def connect(self) -> None:
         self.copies += 1
-        dataset = Dataset(self.path, FastSeededNoise(self.copies), lambda: self.now)
+        noise = NoNoise() if self.noiseless else FastSeededNoise(self.copies)
+        dataset = Dataset(self.path, noise, lambda: self.now)
+        dataset.register(YOUTH)
         self.open.append((dataset, dataset.session(f"analyst {self.copies}")))
 
     def new_copy(self) -> Path:
@@ -186,16 +92,29 @@ class Machine(RuleBasedStateMachine):
             if came == "told":
                 self.witnessed = len(self.history) - 1
 
-    @initialize(batches=st.booleans(), count=st.sampled_from((0, N0 - 1, 300, 790, 1950)))
-    def create(self, batches: bool, count: int) -> None:
+    @initialize(
+        batches=st.booleans(),
+        count=st.sampled_from((0, N0 - 1, 300, 790, 1950)),
+        data=st.data(),
+        noiseless=st.booleans(),
+    )
+    def create(self, batches: bool, count: int, data: st.DataObject, noiseless: bool) -> None:
+        """A few of the cases are enough for one example: they are asked again, and share parts."""
+        every = st.sampled_from(sorted(CASES))
+        names = data.draw(st.lists(every, min_size=2, max_size=6, unique=True), label="cases")
         plan = batch_plan() if batches else adaptive_plan()
         self.path = self.root / "clinic"
+        self.cases = [CASES[name] for name in names]
+        self.noiseless = noiseless
         made(self.path, plan).close()
         self.connect()
         self.model = Model(Policy(plan), 0)
         self.happened("told")
         if count:
             self.append(count, None, 0)
+
+    def case(self, asked: int) -> Case:
+        return self.cases[asked % len(self.cases)]
 
     def do(self, fault: str | None, work: Callable[[], Any], which: int) -> tuple[str, Any]:
         """What came of it: told, refused (nothing happened), or lost (it happened, untold)."""
@@ -245,75 +164,106 @@ class Machine(RuleBasedStateMachine):
 
     # ------------------------------------------------------------------------------- asking
 
-    @rule(age=Asked, which=st.integers(0, 1))
-    def quote(self, age: int, which: int) -> None:
+    @rule(asked=Asked, which=st.integers(0, 1))
+    def quote(self, asked: int, which: int) -> None:
         _, session = self.open[which % len(self.open)]
-        quote, round = session.quote(f"age > {age}"), self.model.round(session.held)
+        case, model = self.case(asked), self.model
+        quote, round = session.quote(case.query), model.round(session.held)
+        assert quote.query == case.canonical
+        assert (quote.width is None) == (bool(case.derived) or case.kind is hf.Fitted)
         if round is None:
             assert not quote.allowed
+            assert (quote.price, quote.counts_for) == (case.price, case.slots)
             return
-        recorded = (age, round) in self.model.values
-        assert (quote.round, quote.recorded) == (round, recorded)
-        assert quote.allowed == (recorded or self.model.fits(round, 1))
+        fresh = [leaf for leaf in case.leaves if (leaf.canonical, round) not in model.told]
+        price, slots = sum(leaf.price for leaf in fresh), sum(leaf.slots for leaf in fresh)
+        assert (quote.price, quote.counts_for) == (price, slots)
+        assert (quote.round, quote.recorded) == (round, not fresh)
+        assert quote.allowed == (not fresh or model.fits(round, price, slots))
 
-    @rule(age=Asked, key=Keys, fault=Faults, which=st.integers(0, 1))
-    def ask(self, age: int, key: str | None, fault: str | None, which: int) -> None:
+    @rule(asked=Asked, key=Keys, fault=Faults, which=st.integers(0, 1))
+    def ask(self, asked: int, key: str | None, fault: str | None, which: int) -> None:
+        case = self.case(asked)
         self.ask_some(
-            [age], [key], fault, which, lambda session: [session.ask(f"age > {age}", key=key)]
+            [case], key, True, fault, which, lambda session: [session.ask(case.query, key=key)]
         )
 
     @rule(
-        ages=st.lists(Asked, min_size=1, max_size=6),
+        asked=st.lists(Asked, min_size=1, max_size=6),
         key=Keys,
         fault=Faults,
         which=st.integers(0, 1),
     )
-    def ask_many(self, ages: list[int], key: str | None, fault: str | None, which: int) -> None:
-        keys = [None if key is None else f"{key}/{i}" for i in range(len(ages))]
-        texts = [f"age > {age}" for age in ages]
-        self.ask_some(ages, keys, fault, which, lambda session: session.ask_many(texts, key=key))
+    def ask_many(self, asked: list[int], key: str | None, fault: str | None, which: int) -> None:
+        cases = [self.case(one) for one in asked]
+        queries = [case.query for case in cases]
+        self.ask_some(
+            cases, key, False, fault, which, lambda session: session.ask_many(queries, key=key)
+        )
 
     def ask_some(
         self,
-        ages: list[int],
-        keys: list[str | None],
+        cases: list[Case],
+        key: str | None,
+        alone: bool,
         fault: str | None,
         which: int,
         ask: Callable[[hf.Session], Any],
     ) -> None:
         which %= len(self.open)
         model, session = self.model, self.open[which][1]
-        held = [model.keys.get(key) if key else None for key in keys]
-        if any(found and found[0] != age for found, age in zip(held, ages, strict=True)):
-            with pytest.raises(hf.InvalidInput, match="key"):
+        try:
+            step = model.step(cases, key, alone, session.held)
+        except hf.HoldfastError as error:
+            with pytest.raises(type(error), match="key" if "key" in str(error) else None):
                 ask(session)
             return
-        round = model.round(session.held)
-        if round is None and not all(held):
-            with pytest.raises(hf.NotReady):
-                ask(session)
-            return
-        questions = [found or (age, round) for found, age in zip(held, ages, strict=True)]
-        fresh = [q for q in dict.fromkeys(questions) if q not in model.values]
-        if fresh and not model.fits(round, len(fresh)):
-            with pytest.raises(hf.BudgetExhausted):
-                ask(session)
-            return
-        came, answers = self.do(fault, lambda: ask(session), which)
-        if came == "refused":
-            return
-        model.charge(fresh)
-        model.keys |= {key: q for key, q in zip(keys, questions, strict=True) if key}
-        self.happened(came)
+        came, results = self.do(fault, lambda: ask(session), which)
+        # A fault comes at the first write; only a disk that is full may let some of them pass.
+        done = {"told": len(step.writes), "lost": 1, "refused": 0}[came]
+        if came == "refused" and fault == "full":
+            done = self.written(step)
+        before = set(model.told)
+        model.apply(step.writes[:done])
+        self.happened("told" if came == "refused" else came)
         if came == "told":
-            seen: set[tuple[int, int]] = set()
-            for question, answer in zip(questions, answers, strict=True):
-                assert answer.query == f"fraction(age > {question[0]})"
-                assert answer.round == question[1]
-                assert answer.recorded == (question not in fresh or question in seen)
-                assert model.values[question] in (None, answer.value)
-                model.values[question] = answer.value
-                seen.add(question)
+            for case, question, result in zip(cases, step.questions, results, strict=True):
+                self.check(case, question, result, question in before)
+                asked = (*(leaf.canonical for leaf in case.leaves), *case.derived)
+                before |= {(canonical, question[1]) for canonical in asked}
+
+    def written(self, step: Step) -> int:
+        """How many transactions of an ask came through: each as a whole, and none after a gap."""
+        ledger = self.open[0][0]._ledger
+        found = [
+            all(ledger.answered(*q) is not None for q in (*write.charged, write.derived) if q)
+            and all(ledger.store.keyed(key) is not None for key in write.keys)
+            for write in step.writes
+        ]
+        assert found == sorted(found, reverse=True)
+        return sum(found)
+
+    def check(self, case: Case, question: Question, result: Any, known: bool) -> None:
+        """What was told is what the model says, and what was told before."""
+        assert type(result) is case.kind
+        assert ((result.query, result.round), result.recorded) == (question, known)
+        charge = self.model.policy.mechanism.charge(result.round)
+        price = 0 if case.derived else case.price
+        assert (result.price, result.charge) == (price, to_float(price * charge))
+        said = {**result.to_dict(), "recorded": None}
+        assert self.model.told[question] in (None, said)
+        self.model.told[question] = said
+        if isinstance(result, hf.Verdict) and result.interval is not None:
+            low, high = result.interval
+            sides = {"at_least": (low, high), "at_most": (-high, -low)}
+            limit = result.limit if result.side == "at_least" else -result.limit
+            least, most = sides[result.side]
+            assert (least >= limit, most < limit) == (
+                result.verdict == "pass",
+                result.verdict == "fail",
+            )
+        if self.noiseless and case.exact is not None:
+            assert_exact(result, case.exact(result.round))
 
     @rule(data=st.data(), which=st.integers(0, 1))
     def hold(self, data: st.DataObject, which: int) -> None:
@@ -326,7 +276,7 @@ class Machine(RuleBasedStateMachine):
         else:
             session.hold(round)
 
-    @rule(age=Asked, share=st.floats(0, 1), which=st.integers(0, 1))
+    @rule(age=st.sampled_from(AGES), share=st.floats(0, 1), which=st.integers(0, 1))
     def sum_over_a_snapshot(self, age: int, share: float, which: int) -> None:
         dataset = self.open[which % len(self.open)][0]
         round = int(share * self.model.n)
@@ -365,10 +315,11 @@ class Machine(RuleBasedStateMachine):
         dataset = self.open[which % len(self.open)][0]
         verified = dataset.verify()
         assert (verified.records, verified.answers) == self.model.state[:2]
-        told = {(a.query, a.round): a.value for a in dataset.transcript}
-        assert len(told) == len(self.model.values)
-        for (age, round), value in self.model.values.items():
-            assert value in (None, told[f"fraction(age > {age})", round])
+        told = {(a.query, a.round): {**a.to_dict(), "recorded": None} for a in dataset.transcript}
+        assert told.keys() == self.model.told.keys()
+        assert len(dataset.transcript) == len(told)
+        for question, said in self.model.told.items():
+            assert said in (None, told[question])
 
     @rule(
         cut=st.floats(0, 1),
@@ -414,12 +365,27 @@ class Machine(RuleBasedStateMachine):
                 assert left == policy.budget - state.spent
             for round in policy.rounds or (N0, 2000):
                 fitting = dataset._ledger.answers_left(round)
-                assert not fitting or self.model.fits(round, fitting)
-                assert not self.model.fits(round, fitting + 1)
+                assert not fitting or self.model.fits(round, fitting, fitting)
+                assert not self.model.fits(round, fitting + 1, fitting + 1)
             assert session.budget.remaining >= 0.0
         assert self.history[-1] == self.model.state
         before, now = self.history[-2:][0], self.history[-1]
         assert all(a <= b for a, b in zip(before, now, strict=True))  # nothing ever falls
+
+
+def assert_exact(result: Any, exact: Any) -> None:
+    """Without noise an answer is the snapshot's own number, but for a grid of 2^-32."""
+    match result:
+        case hf.Choice():
+            assert result.index == exact
+        case hf.Table():
+            for cell, value in zip(result.cells, exact, strict=True):
+                assert cell.value is None or cell.value == pytest.approx(value, abs=1e-6)
+                assert cell.interval is None or cell.interval[0] <= value <= cell.interval[1]
+        case _:
+            if result.value is not None:
+                assert result.value == pytest.approx(exact, abs=1e-6)
+                assert result.interval[0] <= exact <= result.interval[1]
 
 
 def run(examples: int, steps: int, **more: Any) -> None:
@@ -439,8 +405,24 @@ def faults(monkeypatch):
     FAULTY.install(monkeypatch)
 
 
+@pytest.fixture
+def quick_models(monkeypatch):
+    in_process(monkeypatch)
+
+
+@pytest.mark.usefixtures("quick_models")
 def test_whatever_is_done_in_whatever_order() -> None:
     run(60, 30)
+
+
+def test_with_models_in_their_own_processes(monkeypatch) -> None:
+    only(monkeypatch, "model", "improvement", "confusion", "fraction")
+    run(4, 20)
+
+
+def only(patch: pytest.MonkeyPatch, *names: str) -> None:
+    for name in sorted(CASES.keys() - set(names)):
+        patch.delitem(CASES, name)
 
 
 # ------------------------------------------------------------------ that the machine can fail
@@ -476,10 +458,43 @@ def uncharged(self: Ledger, body: Any, form: Any, round: int, key: str | None) -
     return entry
 
 
+def free(kind: type) -> Any:
+    """Keeps answers of one kind, counts them, and charges nothing."""
+
+    def add_answer(self: Ledger, body: Any, form: Any, round: int, key: str | None) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            if isinstance(form, kind):
+                patch.setattr(Policy, "charge", lambda *_: 0)
+            return REAL["add_answer"](self, body, form, round, key)
+
+    return add_answer
+
+
+def of_another_round(query: Any, parts: Any, ledger: Ledger) -> Any:
+    """Takes the first answers to its parts that there are, whatever their round."""
+    first: dict[str, int] = {}
+    for entry in ledger.store.entries():
+        first.setdefault(entry.read().get("canonical", ""), entry.seq)
+    told = REAL["derived_told"](query, parts, ledger)
+    try:
+        return REAL["derived_told"](query, [first[part.canonical] for part in query.parts], ledger)
+    except ValueError:  # of two rounds
+        return told
+
+
+def charged_derived(self: Ledger, body: Any, canonical: str, round: int, key: str | None) -> Any:
+    """Takes one answer off for what follows from others."""
+    entry = REAL["add_derived"](self, body, canonical, round, key)
+    self.filter.charge(round, self.policy.mechanism.charge(round))
+    return entry
+
+
 REAL: dict[str, Any] = {
     "writing": Ledger.writing,
     "exact": GrowingData.exact,
     "add_answer": Ledger.add_answer,
+    "add_derived": Ledger.add_derived,
+    "derived_told": sessions.derived_told,
 }
 
 MUTANTS: dict[str, tuple[Any, str, Any]] = {
@@ -495,12 +510,30 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a snapshot that grows": (GrowingData, "exact", of_all_records),
     "a ledger whose time goes back": (Ledger, "_now", lambda self: self._clock()),
     "appends that wait for no seal": (Store, "drop_pending", lambda self, stop: None),
+    "a table charged as one answer": (NumberForm, "price", property(lambda form: 1)),
+    "cells that are not counted": (NumberForm, "slots", property(lambda form: 1)),
+    "a derived answer of another round": (sessions, "derived_told", of_another_round),
+    "a selection that is free": (Ledger, "add_answer", free(SelectForm)),
+    "a fit that is free": (Ledger, "add_answer", free(FitForm)),
+    "a derived answer that is charged": (Ledger, "add_derived", charged_derived),
 }
 
 
+# Most are shown by any cases. These would take longer to meet.
+SHOWN_BY = {
+    "a selection that is free": ("select", "select the highest", "fraction"),
+    "a fit that is free": ("fit", "fraction"),
+    "a derived answer of another round": ("rate", "auc", "means"),
+    "a derived answer that is charged": ("rate", "gate", "means"),
+}
+
+
+@pytest.mark.usefixtures("quick_models")
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_is_caught(name: str, monkeypatch) -> None:
     monkeypatch.setattr(*MUTANTS[name])
+    if name in SHOWN_BY:
+        only(monkeypatch, *SHOWN_BY[name])
     with pytest.raises((AssertionError, hf.HoldfastError, ValueError, KeyError)):
         run(300, 25, phases=[Phase.generate], report_multiple_bugs=False)
 

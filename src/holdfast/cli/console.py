@@ -96,6 +96,11 @@ def show_result(result: Appended | Quote | Verification, as_json: bool) -> None:
         click.echo(str(result))
 
 
+def note(text: str) -> None:
+    """Something besides, on standard error."""
+    click.echo(text, err=True)
+
+
 def show_status(status: Status, as_json: bool) -> None:
     """A dataset in a few lines."""
     if as_json:
@@ -107,8 +112,9 @@ def show_status(status: Status, as_json: bool) -> None:
     columns = [f"{name} {kind}" for name, kind in status.columns.items()]
     more = f", ... ({count(len(columns))} in all)" if len(columns) > 2 * _FEW else ""
     grid.add_row("Columns", _escaped(", ".join(columns[: 2 * _FEW]) + more))
-    promise = f"± {width(status.width)} (a mean's times high - low), all together with probability "
-    grid.add_row("Every answer", f"at most {promise}{percent(status.beta)} ({status.certificate})")
+    promise = f"± {width(status.width)}, other numbers in proportion to their range; all together "
+    holds = f"with probability {percent(status.beta)} ({status.certificate})"
+    grid.add_row("Every fraction", f"at most {promise}{holds}")
     grid.add_row("Answers", _answers_line(status))
     grid.add_row("Budget", str(status.budget))
     grid.add_row("Ledger", f"{several(status.entries, 'entry')}, head {status.head[:12]}")
@@ -216,7 +222,7 @@ def _records_line(status: Status) -> str:
 
 
 def _answers_line(status: Status) -> str:
-    given = f"{count(status.answers)} given"
+    given = f"{count(status.answers)} given, each cell of a table counted"
     at = status.round or (
         status.first_round if status.n < status.first_round else status.last_round
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ GATE_CODES = {"pass": 0, "fail": 6, "undecided": 7}
 
 _METRICS = (
     "accuracy",
+    "auc",
     "zero_one",
     "log",
     "squared",
@@ -25,6 +27,10 @@ _METRICS = (
     "confusion",
     "calibration",
 )
+
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
 
 
 @click.command(context_settings=HELP)
@@ -59,6 +65,8 @@ def gate(
     """
     from holdfast import queries, session
 
+    if (at_least is None) == (at_most is None):
+        raise InvalidInput("the gate", "given one of --at-least and --at-most", "both or none")
     asked = queries.gate(query, at_least=at_least, at_most=at_most)
     with session.open(dataset) as opened:
         asking = opened.session(analyst)
@@ -100,7 +108,7 @@ def select(
     """Choose the best of several queries, at one price however many there are.
 
     \b
-    holdfast select clinic "(age > 60) <> ill" "(age > 70) <> ill" "(bmi > 30) <> ill"
+    holdfast select clinic "(age > 60) <> ill" "(age > 70) <> ill" "smoker <> ill"
 
     The answer names one of them and says by how much the best can be better.
     """
@@ -122,9 +130,10 @@ def select(
 @click.option(
     "--metric",
     type=click.Choice(_METRICS),
+    metavar="NAME",
     default="accuracy",
     show_default=True,
-    help="How it is judged.",
+    help=f"How it is judged: {', '.join(_METRICS)}.",
 )
 @click.option("--classes", metavar="A,B,...", help="The labels, if the model does not say them.")
 @click.option("--most", type=NUMBER, help="Where the log loss is cut off.")
@@ -160,7 +169,7 @@ def score(
     """
     from holdfast import queries, session
 
-    if model.suffix != ".onnx":
+    if model.suffix.lower() != ".onnx":
         raise InvalidInput("the model", "an ONNX file, MODEL.onnx", str(model))
     common: dict[str, Any] = {
         "features": _listed(features),
@@ -169,6 +178,8 @@ def score(
     }
     if metric in ("accuracy", "brier", "confusion"):
         asked: Any = getattr(queries, metric)(model, **common)
+    elif metric == "auc":
+        asked = queries.auc(model, **common)
     elif metric == "calibration":
         asked = queries.calibration(model, bins=bins, **common)
     else:
@@ -185,10 +196,10 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _value(text: str) -> str | int | float:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+def _value(text: str) -> str | int | float | bool:
+    """A label as it is meant: 1, 2.5, true, or a text. Words such as nan are texts."""
+    if text in ("true", "false"):
+        return text == "true"
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if _DECIMAL.fullmatch(text) else text

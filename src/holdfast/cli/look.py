@@ -79,3 +79,6 @@ def plot(dataset: Path, out: Path, last: int, as_json: bool) -> None:
         console.show_transcript(answers, as_json)
     else:
         console.show_saved([out])
+        if len(answers) < len(told):
+            left = len(told) - len(answers)
+            console.note(f"{left:,} of the last {len(told):,} are no single answers: not drawn")

@@ -6,7 +6,6 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -235,7 +234,7 @@ class _Look:
     ) -> None:
         self._data, self._round = data, round
         self._sums, self._progress = sums, progress
-        self._scored = 0
+        self._gone_through = 0
 
     def at(self, source: Source) -> Exact:
         data, round = self._data, self._round
@@ -247,14 +246,10 @@ class _Look:
                 return Exact((first - second + (round << bits),), round << (bits + 1))
             case CellMeasure():
                 with data._lock:
-                    engine = data._engine
-                    totals = self._added(source, lambda *part: engine.cell_sums(source, *part))
-                return Exact(totals, round << source.bits)
+                    return Exact(self._counted(source), round << source.bits)
             case ModelMeasure():
                 # A model may take long: nobody else has to wait.
-                return Exact(
-                    self._added(source, partial(self._scores, source)), round << source.bits
-                )
+                return Exact(self._scored(source), round << source.bits)
             case ModelPairs():
                 return Exact(*self._ranking(source))
             case PairMeasure():
@@ -267,35 +262,49 @@ class _Look:
             case _:
                 raise NotImplementedError(type(source).__name__)
 
-    def _added(self, source: Source, sums: Callable[[int, int], list[int]]) -> tuple[int, ...]:
+    def _counted(self, source: CellMeasure) -> tuple[int, ...]:
         """What is known of an earlier round, or a later one, and what is between."""
         known, totals = self._data._sums.nearest(source.canonical, self._round)
         low, high = min(known, self._round), max(known, self._round)
-        part = sums(low, high)
+        part = self._data._engine.cell_sums(source, low, high)
         sign = 1 if known < self._round else -1
         totals = tuple(map(add, totals or [0] * len(part), (sign * one for one in part)))
         self._data._sums.keep(source.canonical, self._round, totals)
         return totals
 
-    def _scores(self, source: ModelMeasure, start: int, stop: int) -> list[int]:
-        from holdfast.data.scores import score_sums  # only who asks about models needs it
+    def _scored(self, source: ModelMeasure) -> tuple[int, ...]:
+        """What is known of an earlier round, and what the model says about the records since then.
 
+        Nothing is taken off what is known of a later one: a model may give a record another last
+        digit in another block. What a model that gave up comes to is not kept.
+        """
+        from holdfast.data.scores import score_sums, unscored_sums  # who asks about models needs it
+
+        known, totals = self._data._sums.nearest(source.canonical, self._round)
+        if known > self._round:
+            known, totals = 0, ()
+        part = score_sums(source, self._rows(known), self._data.limits, self._tell)
+        if part is None:
+            return tuple(unscored_sums(source, self._rows(0)))
+        totals = tuple(map(add, totals or [0] * len(part), part))
+        self._data._sums.keep(source.canonical, self._round, totals)
+        return totals
+
+    def _rows(self, start: int) -> pl.DataFrame:
         with self._data._lock:
-            rows = self._data._engine.frame(start, stop)
-        return score_sums(source, rows, self._data.limits, self._tell)
+            return self._data._engine.frame(start, self._round)
 
     def _ranking(self, source: ModelPairs) -> tuple[tuple[int], int]:
         from holdfast.data.scores import score_pairs
 
-        with self._data._lock:
-            rows = self._data._engine.frame(0, self._round)
+        rows = self._rows(0)
         numerator, denominator = score_pairs(source.measure, rows, self._data.limits, self._tell)
         return (numerator,), denominator
 
     def _tell(self, more: int) -> None:
-        self._scored += more
+        self._gone_through += more
         if self._progress is not None:
-            self._progress(self._scored)
+            self._progress(self._gone_through)
 
 
 class KnownSums:

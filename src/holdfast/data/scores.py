@@ -28,8 +28,8 @@ def score_sums(
     rows: pl.DataFrame,
     limits: Limits | None = None,
     progress: Callable[[int], None] | None = None,
-) -> list[int]:
-    """The sums of a metric over records.
+) -> list[int] | None:
+    """The sums of a metric over records; None if the model took more than it may.
 
     A record for which the model gives no value counts as if it had said 0, or a class that is none
     of the target's. Blocks of 2^16 numbers of at most 2^32 have sums below 2^49.
@@ -37,7 +37,12 @@ def score_sums(
     tally = _Tally(measure)
     run = _Run(measure, tally.want, rows, limits, progress)
     totals = tally.total(run)
-    return tally.total(run.without_values()) if run.gave_up else totals
+    return None if run.gave_up else totals
+
+
+def unscored_sums(measure: ModelMeasure, rows: pl.DataFrame) -> list[int]:
+    """The sums of a metric if the model says nothing about any record."""
+    return _Tally(measure).total((block, None) for block in _blocks(rows))
 
 
 def score_pairs(

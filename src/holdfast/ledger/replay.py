@@ -225,6 +225,7 @@ class _Replay:
         """What is the same for whatever an analyst was told."""
         named = isinstance(body["query"], str) and isinstance(body["analyst"], str)
         _must(named, "it does not say who asked what")
+        _must(type(body["round"]) is int, "its round is not a whole number")
         _must(body["time"] == entry.state().time, "its time is not that of the state after it")
         _must(body["left"] == left, "it left another number of answers")
         found = self._ledger.store.asked(question(str(body["canonical"]), int(body["round"])))

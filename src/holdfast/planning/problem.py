@@ -209,8 +209,8 @@ def _otherwise(problem: Problem, certificate: Certificate) -> str:
     waiting = problem.waiting()
     if waiting is not None:
         said += _would_give(f"waiting until n = {waiting.setting.n:,}", waiting, certificate)
-    if certificate.is_prompt:
-        split = get("split")
+    split = get("split")
+    if certificate.is_prompt and objection(problem, split) is None:
         said += _would_give("splitting the data (certificate 'split')", problem, split)
     return said
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from holdfast.errors import Unreachable
 from holdfast.numerals import counted, width
-from holdfast.planning.problem import Problem, Solution, gain, solve
+from holdfast.planning.problem import Problem, Solution, gain, objection, solve
 from holdfast.theory.arrays import LARGEST_COUNT
 from holdfast.theory.certificates import Batches, Growing, get
 
@@ -20,7 +20,8 @@ def assumptions(solution: Solution) -> tuple[str, ...]:
         "records are independent draws from one population, and when they arrive does not depend "
         "on what they hold",
         "the analyst learns of the records only through the answers",
-        "every query has a value in [0, 1] for each record",
+        "every query is a mean of bounded values of the records, or moves by a proven amount when "
+        "one of them is replaced",
     ]
     if solution.certificate.mechanism == "split":
         common.append("every query is answered once, from records that no other query uses")
@@ -81,6 +82,8 @@ def _about_splitting(problem: Problem, solution: Solution) -> str | None:
     if not solution.certificate.is_prompt:
         late = "With split data an answer may have to wait until enough new records have arrived."
         return late if must_wait else None
+    if objection(problem, get("split")) is not None:
+        return None
     try:
         other = solve(problem, get("split"))
     except Unreachable:

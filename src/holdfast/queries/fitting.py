@@ -145,7 +145,7 @@ def fit(
     coefficients. What is: they leave every answer valid, also those that are asked about the
     fitted model, of the same records.
     """
-    if kind not in ("logistic", "linear"):
+    if not isinstance(kind, str) or kind not in ("logistic", "linear"):  # type: ignore[redundant-expr]
         raise InvalidInput("kind", "logistic or linear", kind)
     listed = _features(features)
     if kind == "logistic":
@@ -203,7 +203,9 @@ def read_fit(parser: Parser, name: str) -> Fit:
         parser.refuse("a fit is logistic or linear")
     numbers = []
     for what in ("price", "steps", "penalty"):
-        parser.expect(",")
+        if not parser.accept(","):
+            hint = "for instance fit(logistic, 100, 20, 0.001, fraction(ill), mean(age, 18, 90))"
+            parser.refuse(f"a fit needs its {what}", hint)
         found = parser.expression()
         if not isinstance(found, Number):
             parser.refuse(f"the {what} of a fit is a number")

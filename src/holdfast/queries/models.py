@@ -19,7 +19,16 @@ from holdfast.queries.canonical import name as column_name
 from holdfast.queries.canonical import number
 from holdfast.queries.canonical import text as quoted
 from holdfast.queries.checker import checked
-from holdfast.queries.expressions import Column, IsNull, Number, Text, ToNumber, Truth, Type
+from holdfast.queries.expressions import (
+    LARGEST,
+    Column,
+    IsNull,
+    Number,
+    Text,
+    ToNumber,
+    Truth,
+    Type,
+)
 from holdfast.queries.lexer import Kind
 from holdfast.queries.measure import GRID_BITS, Contrast
 from holdfast.queries.parser import Parser, parse
@@ -35,6 +44,8 @@ Metric: TypeAlias = Literal[
 LOSSES = ("zero_one", "log", "squared", "absolute")
 TABLES = ("brier", "confusion", "calibration")
 _OF_NUMBERS = ("squared", "absolute")
+
+_PLURAL = {Type.NUMBER: "numbers", Type.TEXT: "texts", Type.BOOLEAN: "truth values"}
 
 NONE = "none"
 """What a model predicts that gives no value."""
@@ -229,7 +240,8 @@ def accuracy(
 
     A model is a fitted scikit-learn estimator, an ONNX model (bytes, or the name of a file) or a
     callable that makes numbers in [0, 1] of a block of records, of which a half or more means true.
-    A record for which it gives none, for whatever reason, counts as not predicted.
+    A record for which it gives none, for whatever reason, counts as not predicted; for a callable,
+    whose number is then 0, as predicted to be false.
     """
     return _score("accuracy", model, features, target, classes, takes)
 
@@ -252,9 +264,14 @@ def loss(
     ``most``), squared or absolute (of a regressor; prediction and target are cut off at ``low`` and
     ``high``).
     """
-    if kind not in LOSSES:
+    if not isinstance(kind, str) or kind not in LOSSES:  # type: ignore[redundant-expr]
         raise InvalidInput("kind", f"one of {', '.join(LOSSES)}", kind)
     bounds = (0.0, 1.0)
+    if kind == "log" and most is None:
+        raise InvalidInput("most", "given: where the loss of a record is cut off, such as 5", most)
+    if kind in _OF_NUMBERS and (low is None or high is None):
+        required = f"given for a {kind} loss: where prediction and target are cut off"
+        raise InvalidInput("low and high", required, (low, high))
     if kind == "log":
         bounds = checked_bounds(0.0, _number("most", most, _LARGEST_LOSS))
     elif kind in _OF_NUMBERS:
@@ -386,6 +403,8 @@ def _made(
             raise InvalidInput("features", "a list of names of columns", feature)
     if len(set(features)) < len(features):
         raise InvalidInput("features", "all different", list(features))
+    if not isinstance(takes, str):
+        raise InvalidInput("takes", "'numpy' or 'arrow'", takes)
     payload = payload_of(model, takes, _listed(classes))  # type: ignore[arg-type]  # it checks takes
     axis = Axis(parse(target))
     if metric not in _OF_NUMBERS:
@@ -429,8 +448,8 @@ def _readable(query: Any) -> Any:
     try:
         is_same = query_of(query.canonical) == query
     except InvalidQuery as error:
-        required = "texts without invisible characters, or numbers that doubles tell apart"
-        raise InvalidInput("the classes of the model", required, error.reason) from None
+        required = "such that a query can name them, each by itself"
+        raise InvalidInput("classes and features of a model", required, error.reason) from None
     assert is_same
     return query
 
@@ -439,6 +458,9 @@ def _label(value: object) -> Label:
     if isinstance(value, bool):
         return Truth(value)
     if isinstance(value, int | float):
+        if not abs(value) <= LARGEST:  # no number of the language
+            required = f"texts, truth values or numbers up to {LARGEST:g}"
+            raise InvalidInput("the classes of the model", required, value)
         return Number(float(value) + 0.0)
     return Text(str(value))
 
@@ -461,6 +483,11 @@ def checked_target(axis: Axis, schema: Schema, text: str) -> Axis:
     if operand.type is Type.NUMBER and kind is Type.BOOLEAN:
         values = tuple(Number(float(value.value)) for value in axis.values)
         return Axis(operand, values)
+    if operand.type is not kind:
+        reason = (
+            f"the target holds {_PLURAL[operand.type]}, and the model's classes are {_PLURAL[kind]}"
+        )
+        raise InvalidQuery(reason, text, hint="predict what the column holds, or write a condition")
     return axis.checked(schema, text)
 
 
@@ -501,10 +528,8 @@ def read_model(parser: Parser, name: str) -> Query:
     if not features or len(set(features)) < len(features):
         parser.refuse("a model is given columns, each of them once")
     if bool(target.values) == (metric in _OF_NUMBERS) or target.edges:
-        hint = (
-            "as in ill in (false, true), for a classifier; without for a squared or absolute loss"
-        )
-        parser.refuse("the target of a model has its classes with it", hint)
+        hint = "ill in (false, true); without any for a squared or an absolute loss"
+        parser.refuse("the target of a classifier has its classes with it", hint)
     if metric == "calibration" and len(target.values) != 2:
         parser.refuse("a calibration is of two classes")
     made = ModelTable if metric in TABLES else ModelScore

@@ -168,8 +168,8 @@ class ModelAuc(DerivedNumber):
 
 def auc(
     score: object,
-    *,
     target: str,
+    *,
     features: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
     takes: str = "numpy",
@@ -199,7 +199,9 @@ def _model_auc(score: ModelScore, text: str) -> ModelAuc:
 def read_auc(parser: Parser, name: str) -> Auc:
     """What follows ``auc(``: a score and a condition."""
     score = parser.expression()
-    parser.expect(",")
+    if not parser.at(","):
+        parser.refuse("an AUC needs a score and a condition", "for instance auc(score, churned)")
+    parser.advance()
     return whole(Auc(score, parser.expression(), parser.text))
 
 

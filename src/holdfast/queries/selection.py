@@ -92,7 +92,8 @@ def select(
 
     ``loss`` makes a query of a candidate (a model, a threshold, a column); leave it out if the
     candidates are queries. A mapping gives them names. The ``price`` is paid once, however many
-    there are: the higher, the nearer the choice is to the best. The answer names the candidate and
+    there are: the higher, the nearer the choice is to the best. For an AUC the pairs are compared
+    that it is made of (see auc_pairs). The answer names the candidate and
     says by how much its expected loss can exceed that of the best one.
 
     >>> select([20, 30, 40], lambda age: f"(age > {age}) <> sick", price=9)
@@ -138,7 +139,7 @@ def _checked(
 ) -> Select:
     if not 1 <= len(queries) <= MOST_CANDIDATES:
         raise InvalidInput("candidates", f"1 to {MOST_CANDIDATES:,} of them", len(queries))
-    if best != "lowest" and best != "highest":
+    if not isinstance(best, str) or best not in ("lowest", "highest"):
         raise InvalidInput("best", "lowest or highest", best)
     if isinstance(price, bool) or not isinstance(price, int) or not 1 <= price <= MOST_PRICE:
         required = f"a whole number of answers from 1 to {MOST_PRICE:,}"
@@ -157,12 +158,16 @@ def _checked(
 
 
 def _query(given: object) -> ScalarQuery:
+    from holdfast.queries.ranking import Auc, ModelAuc
     from holdfast.queries.reading import query_of
 
     query = query_of(given) if isinstance(given, str) else given
+    if isinstance(query, Auc | ModelAuc):
+        query = query.parts[0]  # of one target, they are in the order of their pairs
     if not isinstance(query, ScalarQuery):
-        required = "queries whose answer is a single number, or given with a loss that makes them"
-        raise InvalidInput("candidates", required, type(given).__name__)
+        required = "queries that are one answer each, or given with a loss that makes them"
+        hint = "rates, gates and tables are more than one answer"
+        raise InvalidInput("candidates", required, type(given).__name__, hint)
     return query
 
 

@@ -72,13 +72,18 @@ class Result(Shown):
         return [
             f"query       {self.query}",
             *self._about_width(),
-            f"holds       with probability {numerals.percent(self.beta)}, for all answers of the "
-            "analysis together",
+            self._promise(),
             f"by          {self.certificate} ({self.theorem})",
             f"cost        {self._cost()}; {self.remaining:.4g} is left, "
             f"enough for {numerals.several(self.answers_left, 'answer')} more at this round",
             *(f"if          {sentence}" for sentence in self.assumptions),
         ]
+
+    def _promise(self) -> str:
+        return (
+            f"holds       with probability {numerals.percent(self.beta)}, for all answers of the "
+            "analysis together"
+        )
 
     def _about_width(self) -> list[str]:
         return []
@@ -131,7 +136,7 @@ class Cell(Shown):
         if self.value is None or self.interval is None:
             return "undetermined"
         half = 0.5 * (self.interval[1] - self.interval[0])
-        digits = _decimals(half, 1.0) if half > 0.0 else 3
+        digits = max(0, 1 - math.floor(math.log10(half))) if half > 0.0 else 3
         return f"{self.value:.{digits}f}  {shown_interval(self.interval, digits)}"
 
 
@@ -287,6 +292,12 @@ class Fitted(Result):
     def __str__(self) -> str:
         parts = [f"{value:+.4g} {name}" for name, value in self.coefficients.items()]
         return f"{self.kind}: {self.intercept:.4g} {' '.join(parts)}  n = {self.round:,}"
+
+    def _promise(self) -> str:
+        return (
+            "promises    nothing of the coefficients; all answers hold all the same, also those "
+            "about this model"
+        )
 
 
 def result_of(entry: Entry, ledger: Ledger, recorded: bool) -> Result:

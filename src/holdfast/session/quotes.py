@@ -50,7 +50,11 @@ class Quote(Shown):
         cost = "free, as recorded" if self.recorded else f"costs {self.charge:.4g}"
         if self.price > 1:
             cost += f", as much as {self.price:,} answers"
+        if self.counts_for > self.price:
+            cost += f", and counts for {self.counts_for:,}"
         width = "" if self.width is None else f"± {numerals.width(self.width)} "
+        if self.width is not None and self.query.startswith("select("):
+            width = f"within {numerals.width(self.width)} of the best "
         return (
             f"{width}at n = {self.round:,}, {cost}; "
             f"{numerals.several(self.answers_left, 'answer')} left at this round"

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from holdfast.errors import BudgetExhausted
 from holdfast.ledger.ledger import Ledger
 from holdfast.mechanisms import to_float
-from holdfast.numerals import several
 from holdfast.queries import Form
 
 
@@ -19,10 +18,14 @@ def refusal(ledger: Ledger, round: int, forms: Sequence[Form]) -> BudgetExhauste
     unasked = ledger.plan.queries - ledger.state.answers
     fits_at = policy.fits_at(ledger.filter, round, price) if slots <= unasked else None
     more = None if fits_at is None else max(fits_at - records, 0)
-    hint = _hint(ledger, round, forms, fits_at)
+    hint, what = _hint(ledger, round, forms, fits_at), ""
     if slots > unasked and slots > len(forms):
-        hint = f"it counts for {several(slots, 'answer')}, and the plan has {unasked:,} left"
-    return BudgetExhausted(to_float(needed), to_float(left), round, fits_at, more, hint)
+        what = (
+            f"the plan's answers do not suffice at round {round:,}: it counts for {slots:,} and "
+            f"{unasked:,} are left"
+        )
+        hint = "ask for fewer cells, or for a lower price"
+    return BudgetExhausted(to_float(needed), to_float(left), round, fits_at, more, hint, what)
 
 
 def _hint(ledger: Ledger, round: int, forms: Sequence[Form], fits_at: int | None) -> str:

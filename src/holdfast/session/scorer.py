@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.errors import InvalidInput
 from holdfast.queries import ModelScore, accuracy, loss
@@ -48,6 +48,10 @@ class Scorer:
         answer = self._session.ask(self._query(estimator))
         self.answers.append(answer)
         return -answer.value if self._is_loss else answer.value
+
+    def __reduce__(self) -> NoReturn:
+        required = "used in the process that opened the dataset"
+        raise InvalidInput("the scorer", required, "sent to another", "leave n_jobs out, or say 1")
 
     def __repr__(self) -> str:
         return f"<scorer: {self.metric}, {len(self.answers)} answers so far>"

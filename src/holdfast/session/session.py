@@ -26,6 +26,7 @@ from holdfast.queries import (
     Statistical,
     query_of,
 )
+from holdfast.queries.statistical import written
 from holdfast.session.answering import answered, sources_of
 from holdfast.session.answers import Answer, Result, result_of
 from holdfast.session.fitting import fitted
@@ -170,6 +171,8 @@ class Session:
         whatever the round is by then. ``progress`` is told how many records were gone through.
         """
         asked = self._query(query)
+        if key is not None:
+            key = _checked_text("key", key)
         if isinstance(asked, Derived):
             return self._derive(asked, key, progress)
         [result] = self._ask([self._question(asked, key)], progress)
@@ -208,7 +211,7 @@ class Session:
         In between nothing has been told.
         """
         if key is not None:
-            known = self._keyed(_checked_text("key", key), query.canonical)
+            known = self._keyed(key, query.canonical)
             if known is not None:
                 return result_of(known, self._ledger, recorded=True)
         results = self._ask_leaves([_leaves(query)], key, progress)
@@ -362,10 +365,10 @@ class Session:
 
     def _question(self, query: Query, key: str | None, whole: int = 0) -> _Question:
         assert isinstance(query, Charged)
-        if key is not None:
-            key = _checked_text("key", key)
         form = self._forms.get(query.canonical)
         if form is None:
+            if not isinstance(query, Select):  # which sees to it by itself
+                written(query)  # a part may be longer than the whole; replay has to read it back
             form = query.form(self._ledger.schema)
             self._ledger.policy.check_covers(form)
             self._ledger.check_registered(form)

@@ -205,19 +205,15 @@ def test_it_does_not_matter_how_records_are_cut_into_blocks():
         assert (parts == whole[: len(parts)]).all()  # to the last bit
 
 
-def first(block):
-    return block[:, 0]
-
-
 def test_no_blocks_and_empty_blocks():
-    with ModelRunner(payload_of(first), FEATURES, "scores", LIMITS) as runner:
+    with ModelRunner(payload_of(lambda block: block[:, 0]), FEATURES, "scores", LIMITS) as runner:
         assert list(runner.evaluate([])) == []
         results = list(runner.evaluate([FRAME.clear(), FRAME.head(2), FRAME.clear()]))
     assert [result.values.shape for result in results] == [(0, 1), (2, 1), (0, 1)]
 
 
 def test_blocks_with_other_columns_are_refused():
-    with ModelRunner(payload_of(first), FEATURES, "labels", LIMITS) as runner:
+    with ModelRunner(payload_of(lambda block: block[:, 0]), FEATURES, "labels", LIMITS) as runner:
         with pytest.raises(InvalidInput, match="x1"):
             list(runner.evaluate([FRAME.select("x0", "x2")]))
         with pytest.raises(InvalidInput, match="x0"):

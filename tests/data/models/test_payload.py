@@ -34,6 +34,7 @@ def test_an_estimator_is_its_bytes_and_its_classes():
     assert payload == payload_of(estimator)
     copy = pickle.loads(payload.content)
     assert (copy.predict(MATRIX) == estimator.predict(MATRIX)).all()
+    assert payload_of(copy).digest == payload.digest
     estimator.coef_ *= -1
     assert payload_of(estimator).digest != payload.digest
     assert "content" not in repr(payload)
@@ -212,3 +213,12 @@ def test_importing_data_imports_none_of_them():
     )
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert finished.stderr.strip() == ""
+
+
+def test_the_same_function_of_a_matrix_and_of_a_batch_are_two_models():
+    def first(block):
+        return [0.5] * len(block)
+
+    matrix, batch = payload_of(first), payload_of(first, takes="arrow")
+    assert matrix.digest != batch.digest
+    assert batch.digest == payload_of(first, takes="arrow").digest

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from holdfast.data.models import crew as crews
 from holdfast.data.models.payload import payload_of
@@ -142,6 +143,21 @@ def test_children_are_kept_for_the_same_model_and_closed_when_there_are_many():
     assert gone(kept)
 
 
+@pytest.mark.skipif(crews._most() < 2, reason="one core, one child")
+def test_a_second_child_helps_with_much_to_do(monkeypatch):
+    monkeypatch.setattr(crews, "_WORTH_ANOTHER", 0.05)
+
+    def slow(block):
+        time.sleep(0.02)
+        return block[:, 0]
+
+    with runner_of(slow, cell=8) as runner:
+        [result] = runner.evaluate([FRAME.head(100)])
+        [result] = runner.evaluate([pl.concat([FRAME] * 4)])
+        assert all(child.is_running for child in runner._crew.children)
+    assert (result.values[:, 0] == np.tile(FRAME["x"].to_numpy(), 4)).all()
+
+
 def test_an_interrupt_ends_the_child_and_goes_on():
     def slow(block):
         if block.max() > 100:
@@ -261,3 +277,22 @@ def test_the_child_does_not_run_the_script_of_its_parent(tmp_path):
 def test_limits_are_checked(name):
     with pytest.raises(InvalidInput, match=name):
         Limits(**{name: 0})
+
+
+def test_models_of_one_kind_take_turns_in_the_same_processes(monkeypatch):
+    started = []
+    real = crews.Child.start
+    monkeypatch.setattr(crews.Child, "start", lambda self: started.append(self) or real(self))
+    crews.close_idle()
+    x = np.arange(200.0)
+    for factor in range(1, 8):
+        model = LinearRegression().fit(x[:, None], x * factor)
+        with runner_of(model) as runner:
+            [result] = runner.evaluate([FRAME])
+        assert result.values[:, 0] == pytest.approx(model.predict(x[:, None]), abs=1e-9)
+    assert len(started) == 2
+    for factor in range(1, 4):  # a process would go on with modules that may have been edited
+        with runner_of(lambda matrix, factor=factor: matrix[:, 0] * factor) as runner:
+            [result] = runner.evaluate([FRAME])
+        assert (result.values[:, 0] == x * factor).all()
+    assert len(started) == 5

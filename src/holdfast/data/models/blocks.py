@@ -1,7 +1,7 @@
 """Records on their way to a model: written by the parent, read by the child without a copy.
 
-Numbers alone come as the matrix that most models want, C-contiguous float64 with NaN for what is
-missing; texts, and models that take Arrow, as an Arrow record batch.
+Numbers alone come as the matrix that most models want, float64 with NaN for what is missing, one
+column after the other as they are kept; texts, and models that take Arrow, as a record batch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 Form: TypeAlias = Literal["matrix", "arrow"]
 Floats: TypeAlias = NDArray[np.float64]
-_STRIP = 1 << 13
 
 
 class Block(ABC):
@@ -49,7 +48,10 @@ class Block(ABC):
 
 
 class MatrixBlock(Block):
-    """Rows of a matrix."""
+    """Rows of a matrix, in Fortran's order, whatever part of it is given to a model.
+
+    The order decides in which way a matrix product is summed, and so the last bit of it.
+    """
 
     def __init__(self, matrix: Floats) -> None:
         self._matrix = matrix
@@ -63,7 +65,7 @@ class MatrixBlock(Block):
 
     def take(self, rows: NDArray[np.intp]) -> Floats:
         """A matrix of its own."""
-        return self._matrix[rows]
+        return self._matrix.T.take(rows, axis=1).T
 
     def lightest(self, rows: NDArray[np.intp]) -> int:
         """All are alike."""
@@ -127,16 +129,11 @@ def _write_matrix(frame: pl.DataFrame, memory: SharedBytes) -> int:
     rows, width = frame.shape
     size = rows * width * 8
     memory.reserve(max(size, 1))
-    matrix = np.frombuffer(memory.view(size), np.float64).reshape(rows, width)
-    columns = [
-        (column.cast(pl.Float64).fill_null(math.nan) if column.null_count() else column).to_numpy()
-        for column in frame.iter_columns()
-    ]
-    # In strips that stay in the cache from the first column to the last.
-    for start in range(0, rows, _STRIP):
-        strip = matrix[start : start + _STRIP]
-        for at, values in enumerate(columns):
-            strip[:, at] = values[start : start + _STRIP]
+    matrix = np.frombuffer(memory.view(size), np.float64).reshape(width, rows)
+    for at, column in enumerate(frame.iter_columns()):
+        if column.null_count():
+            column = column.cast(pl.Float64).fill_null(math.nan)
+        matrix[at] = column.to_numpy()
     return size
 
 
@@ -165,7 +162,7 @@ def read_block(memory: SharedBytes, form: Form, rows: int, size: int, width: int
     """The block that was written."""
     if form == "matrix":
         matrix = np.frombuffer(memory.view(size), np.float64)
-        return MatrixBlock(matrix.reshape(rows, width))
+        return MatrixBlock(matrix.reshape(width, rows).T)
     import pyarrow as pa
 
     reader = pa.ipc.open_stream(pa.py_buffer(memory.view(size)))
@@ -199,10 +196,10 @@ def made_up(
     ``kinds`` are the names and types of the columns.
     """
     if form == "matrix":
-        matrix = np.full((rows, len(kinds)), float(like))
+        matrix = np.full((len(kinds), rows), float(like))
         if gap is not None:
-            matrix[:, gap] = np.nan
-        return MatrixBlock(matrix)
+            matrix[gap] = np.nan
+        return MatrixBlock(matrix.T)
     import pyarrow as pa
 
     types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.string()}

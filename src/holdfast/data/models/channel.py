@@ -18,6 +18,8 @@ Message: TypeAlias = dict[str, Any]
 
 _LENGTH = struct.Struct("<I")
 _LONGEST = 1 << 24
+_PATIENCE = 30.0
+"""Seconds that a message may wait for a child to read it."""
 _SHARED = Path("/dev/shm")
 
 
@@ -41,14 +43,18 @@ class Channel:
         rest = memoryview(_LENGTH.pack(len(text)) + text)
         try:
             while rest:
-                rest = rest[os.write(self.writing, rest) :]
+                try:
+                    rest = rest[os.write(self.writing, rest) :]
+                except BlockingIOError:
+                    if not _ready(self.writing, select.POLLOUT, _PATIENCE):
+                        raise Gone from None
         except OSError:
             raise Gone from None
 
     def receive(self, seconds: float | None = None) -> Message | None:
         """The next message, or None if none is complete by then."""
         while (message := self._next()) is None:
-            if seconds is not None and not self._comes(seconds):
+            if seconds is not None and not _ready(self.reading, select.POLLIN, seconds):
                 return None
             try:
                 came = os.read(self.reading, 1 << 16)
@@ -60,11 +66,6 @@ class Channel:
             if seconds is not None:
                 seconds = 0.0
         return message
-
-    def _comes(self, seconds: float) -> bool:
-        poll = select.poll()
-        poll.register(self.reading, select.POLLIN)
-        return bool(poll.poll(seconds * 1000))
 
     def _next(self) -> Message | None:
         if len(self._came) < _LENGTH.size:
@@ -90,6 +91,12 @@ class Channel:
             os.close(handle)
 
 
+def _ready(handle: int, event: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(handle, event)
+    return bool(poll.poll(seconds * 1000))
+
+
 class SharedBytes:
     """Memory without a name, so that nothing of it stays behind; it grows as needed.
 
@@ -104,8 +111,12 @@ class SharedBytes:
     def reserve(self, size: int) -> None:
         """See to it that there is room. Only the parent calls this."""
         if os.fstat(self.handle).st_size < size:
-            # With its blocks, as writing to a file for which there is no room kills the process.
-            os.posix_fallocate(self.handle, 0, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
+            size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+            if hasattr(os, "posix_fallocate"):
+                # With its blocks: writing where there is no room for them kills the process.
+                os.posix_fallocate(self.handle, 0, size)
+            else:
+                os.ftruncate(self.handle, size)
 
     def view(self, size: int) -> memoryview:
         """The first bytes."""

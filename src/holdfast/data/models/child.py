@@ -81,7 +81,7 @@ class Child:
         # path, so that it finds this package, and the modules of functions, where we found them.
         paths = json.dumps([str(Path(place).absolute()) for place in sys.path])
         command = [sys.executable, "-P", "-W", "ignore", "-c", _BOOT, paths]
-        environment = {k: v for k, v in os.environ.items() if not _is_pythons(k)} | _ENVIRONMENT
+        environment = {name: value for name, value in os.environ.items() if not _is_dropped(name)}
         try:
             self._process = subprocess.Popen(
                 [*command, *map(str, handles)],
@@ -89,7 +89,7 @@ class Child:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=handles,
-                env=environment,
+                env=environment | _ENVIRONMENT,
                 start_new_session=True,  # an interrupt from the keyboard is ours to handle
             )
         except BaseException:
@@ -99,6 +99,7 @@ class Child:
         finally:
             for handle in (theirs[0], ours[1], kept[0]):
                 os.close(handle)
+        os.set_blocking(theirs[1], False)
         self._channel = Channel(ours[0], theirs[1])
         self._lifeline = kept[1]
 
@@ -146,5 +147,6 @@ class Child:
         os.close(self._lifeline)
 
 
-def _is_pythons(name: str) -> bool:
-    return name.startswith("PYTHON") and name != "PYTHONHOME"
+def _is_dropped(name: str) -> bool:
+    """Whether a variable may change what a model gives: Python's and onnxruntime's."""
+    return name.startswith(("PYTHON", "ORT_")) and name != "PYTHONHOME"

@@ -1,4 +1,9 @@
-"""The children of one model: started when needed, loaded, probed, and kept for the next time."""
+"""The children of one model: started when needed, loaded, probed, and kept for the next time.
+
+Starting a process and importing what a model needs takes a second, so children that are idle are
+given the next model of their kind, if neither runs code but that of well-known libraries: a process
+goes on with the modules that it has, whatever became of their files.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ from holdfast.errors import InvalidInput, StorageFailed
 Columns: TypeAlias = tuple[tuple[str, str], ...]
 
 MOST_CHILDREN = 2
-_MOST_IDLE = 3
+_MOST_IDLE = 2
 START_SECONDS = 120.0
 _WORTH_ANOTHER = 1.0
 """Seconds of waiting after which a second child, which takes about that long to start, pays."""
@@ -62,14 +67,32 @@ class Crew:
         self.probes: dict[int | None, Any] = {}
         self.loaded: Loaded | None = None
         self.waited = 0.0
+        self.alone = False
         self._owner = os.getpid()
-        content = SharedBytes()
-        content.reserve(max(len(order.payload.content), 1))
-        content.view(len(order.payload.content))[:] = order.payload.content
+        self._content = content = SharedBytes()
+        self._write_content()
         self.children = [Child(content) for _ in range(_most())]
         self._loading: dict[Child, float] = {}
         self.close = weakref.finalize(self, _close, self.children, content, self._owner)
         _ALL.add(self)
+
+    def can_serve(self, order: Order) -> bool:
+        """Whether its children, as they are, can do what another order asks for."""
+        ours, theirs = self.order.payload, order.payload
+        return ours.kind == theirs.kind and ours.is_plain and theirs.is_plain
+
+    def serve(self, order: Order) -> None:
+        """Take another order."""
+        self.order, self.probes, self.loaded, self.waited = order, {}, None, 0.0
+        self._write_content()
+        for child in self.children:
+            if child.is_running:
+                self._tell_to_load(child)
+
+    def _write_content(self) -> None:
+        content = self.order.payload.content
+        self._content.reserve(max(len(content), 1))
+        self._content.view(len(content))[:] = content
 
     @property
     def is_ours(self) -> bool:
@@ -98,13 +121,16 @@ class Crew:
 
     def begin(self, child: Child) -> None:
         """Start a child and tell it to load, without waiting until it has."""
-        order = self.order
         try:
             child.start()
         except OSError as error:
             reason = error.strerror or type(error).__name__
             hint = "free some memory, or end other processes"
             raise StorageFailed("starting a process for the model", reason, hint) from error
+        self._tell_to_load(child)
+
+    def _tell_to_load(self, child: Child) -> None:
+        order = self.order
         self._loading[child] = time.monotonic()
         message: Message = {
             "do": "load",
@@ -150,7 +176,7 @@ class Crew:
     def start_another(self, waited: float) -> None:
         """Start one more child, if we have waited long enough for those there are."""
         idle = next((child for child in self.children if not child.is_running), None)
-        if idle is not None and self.waited + waited > _WORTH_ANOTHER:
+        if idle is not None and not self.alone and self.waited + waited > _WORTH_ANOTHER:
             self.begin(idle)
 
     def rest(self) -> None:
@@ -194,10 +220,20 @@ _LOCK = threading.Lock()
 
 
 def hire(order: Order) -> Crew:
-    """A crew for an order: one that served the like and is idle, or a new one."""
+    """A crew for an order: one that served the same and is idle, another of its kind, or a new one.
+
+    Of others the one that has waited longest is taken.
+    """
     with _LOCK:
         crew = _IDLE.pop(order.key, None)
-    return Crew(order) if crew is None else crew
+        if crew is not None:
+            return crew
+        like = next((key for key, one in _IDLE.items() if one.can_serve(order)), None)
+        other = None if like is None or len(_IDLE) < _MOST_IDLE else _IDLE.pop(like)
+    if other is None:
+        return Crew(order)
+    other.serve(order)
+    return other
 
 
 def dismiss(crew: Crew) -> None:
@@ -232,4 +268,5 @@ def _forget() -> None:
         crew.abandon()
 
 
-os.register_at_fork(after_in_child=_forget)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import select
 import time
 from collections import deque
@@ -100,7 +101,7 @@ class Evaluation:
         for block in blocks:
             whole = self._whole(block.height)
             wholes.append(whole)
-            frame = block.select(self._columns)
+            frame = block if block.columns == self._columns else block.select(self._columns)
             for start in range(0, block.height, self._rows):
                 self._begun = time.monotonic()
                 self._hand_over(whole, start, frame.slice(start, self._rows))
@@ -150,7 +151,7 @@ class Evaluation:
             self._wait()
         try:
             self._queue(child, self._written(child, whole, start, piece))
-        except OSError:  # no memory for the block
+        except (OSError, MemoryError):  # no room for the block
             self._give_up()
 
     def _written(self, child: Child, whole: _Whole, start: int, piece: pl.DataFrame) -> _Job:
@@ -199,7 +200,8 @@ class Evaluation:
             return child
         # A quick model keeps one child less busy than us, and a second would only be in the way.
         if self._waited > self._spent / 2:
-            crew.start_another(self._waited)
+            with contextlib.suppress(HoldfastError):  # one is enough
+                crew.start_another(self._waited)
         return None
 
     def _queue(self, child: Child, job: _Job) -> None:
@@ -240,6 +242,7 @@ class Evaluation:
                 try:
                     self._crew.hear(child, message)
                 except HoldfastError:  # it could be loaded before, so this is no answer to give
+                    self._crew.alone = True
                     if self._queues[child]:
                         self._give_up()
                     return

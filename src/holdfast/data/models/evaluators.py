@@ -145,8 +145,9 @@ class CallableEvaluator(Evaluator):
     def __call__(self, part: Any, want: Want) -> NDArray[Any]:
         """The numbers, or whether they are at least a half."""
         rows = len(part)
-        if isinstance(part, np.ndarray) and not part.flags.writeable:
-            part = part.copy()  # its own to write to: another call must find what it was given
+        if isinstance(part, np.ndarray):
+            # Its own to write to: another call must find what it was given. Always in C's order.
+            part = np.array(part, order="C")
         scores = as_scores(self._model(part), rows, 1)
         return halves(scores[:, 0]) if want == "labels" else scores
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import pickle
+import pickletools
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +20,8 @@ from holdfast.errors import InvalidInput
 Kind: TypeAlias = Literal["sklearn", "callable", "onnx"]
 Takes: TypeAlias = Literal["numpy", "arrow"]
 Label: TypeAlias = str | int | float | bool
+
+_LIBRARIES = {"numpy", "pandas", "scipy", "sklearn", *sys.stdlib_module_names}
 
 TRUTHS: tuple[Label, ...] = (False, True)
 """The classes of a model that gives one number: whether it is at least a half."""
@@ -35,6 +41,19 @@ class ModelPayload:
     digest: str
     takes: Takes
     classes: tuple[Label, ...] | None
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether it runs no code but that of well-known libraries, which does not change.
+
+        A pickle names the modules of its classes and functions; whatever text in it is the name of
+        a module is taken for one.
+        """
+        if self.kind != "sklearn":
+            return self.kind == "onnx"
+        texts = (found for _, found, _ in pickletools.genops(self.content) if type(found) is str)
+        modules = {text.split(".")[0] for text in texts if text.split(".")[0] in sys.modules}
+        return modules <= _LIBRARIES
 
 
 def payload_of(
@@ -85,12 +104,17 @@ def _estimator(model: Any, takes: Takes) -> ModelPayload:
         by_value = True
     if by_value:
         content = _pickled(model, f"a {name}")
+    else:
+        # Once there and back: what was just fitted then has the bytes it has when it is read again
+        # from a file, which differ in what the objects in it share.
+        with contextlib.suppress(Exception):
+            content = pickle.dumps(pickle.loads(content), _PROTOCOL)
     return ModelPayload("sklearn", content, _digest(content), takes, classes)
 
 
 def _is_fitted(model: Any) -> bool:
     """What scikit-learn's check_is_fitted goes by, without importing it."""
-    told = getattr(model, "__sklearn_is_fitted__", None)
+    told = getattr(model, "__sklearn_is_fitted__", getattr(model, "is_fitted", None))
     if callable(told):
         return bool(told())
     steps = getattr(model, "steps", None)
@@ -116,7 +140,8 @@ def _classes(model: Any) -> tuple[Label, ...] | None:
 
 def _callable(model: Callable[..., Any], takes: Takes) -> ModelPayload:
     content = _pickled(model, "a callable")
-    digest = _digest(content, code_behind(model, content))
+    # The same function of a matrix and of an Arrow batch are two models.
+    digest = _digest(content, code_behind(model, content), b"arrow" if takes == "arrow" else b"")
     return ModelPayload("callable", content, digest, takes, TRUTHS)
 
 
@@ -157,8 +182,13 @@ def _read(file: str | Path) -> bytes:
         raise InvalidInput("the model", "a file that can be read", str(file)) from error
 
 
-def _digest(*parts: bytes) -> str:
-    return hashlib.sha256(b"".join(parts)).hexdigest()
+def _digest(content: bytes, *besides: bytes) -> str:
+    """SHA-256 of the content, and of what else makes the model what it is."""
+    found = hashlib.sha256(content)
+    for at, part in enumerate(besides):
+        if part:
+            found.update(bytes([at]) + hashlib.sha256(part).digest())
+    return found.hexdigest()
 
 
 def _short(error: BaseException) -> str:

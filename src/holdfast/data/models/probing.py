@@ -9,7 +9,7 @@ from holdfast.data.models.channel import Gone, Message
 from holdfast.data.models.crew import Crew, Loaded
 from holdfast.errors import InvalidInput
 
-CELLS = (64, 512, 4096, 32768)
+CELLS = (64, 512, 4096, 65536)
 """How many records a model is called on at a time. So many that the shape of a call does not show
 in the last bit, and all multiples of what vector instructions take."""
 MOST_NUMBERS = 1 << 22

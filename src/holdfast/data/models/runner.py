@@ -97,6 +97,8 @@ class ModelRunner:
         limits: Limits | None = None,
         cell: int | None = None,
     ) -> None:
+        if os.name != "posix":
+            raise InvalidInput("the system", "Linux or macOS, for a model's processes", os.name)
         if want not in ("labels", "scores"):
             raise InvalidInput("want", "'labels' or 'scores'", want)
         if cell is not None and not 1 <= cell <= 1 << 20:
@@ -189,8 +191,9 @@ _STORED: dict[ColumnType, tuple[type[pl.DataType], ...]] = {
 def _checked(blocks: Iterable[pl.DataFrame], features: Schema) -> Iterator[pl.DataFrame]:
     """Of the right columns and types: what can be said without looking at a record."""
     for block in blocks:
+        schema = block.schema  # made anew each time
         for name, kind in features:
-            found = block.schema.get(name)
+            found = schema.get(name)
             if found is None or not any(found == stored for stored in _STORED[kind]):
                 required = f"a column of type {kind.value}"
                 raise InvalidInput(f"feature {name!r} of a block", required, str(found))

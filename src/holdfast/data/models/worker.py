@@ -38,6 +38,7 @@ def main(arguments: Sequence[str]) -> None:
     reading, writing, lifeline, content, *slots = map(int, arguments)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     die_with(lifeline)
+    np.seterr(all="ignore")
     channel = Channel(reading, writing)
     try:
         channel.send({"hello": os.getpid()})
@@ -160,6 +161,3 @@ def die_with(lifeline: int) -> None:
 def _wait_for_end(lifeline: int) -> None:
     os.read(lifeline, 1)
     os._exit(0)
-
-
-np.seterr(all="ignore")

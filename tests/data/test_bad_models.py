@@ -1,0 +1,282 @@
+"""Models that do wrong, and models through a session: an answer, never what a record holds."""
+
+from __future__ import annotations
+
+import os
+import time
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import (
+    brier_score_loss,
+    confusion_matrix,
+    roc_auc_score,
+)
+from sklearn.svm import LinearSVC
+
+import holdfast as hf
+from data.scored import (
+    AB,
+    CITY,
+    CLASSIFIERS,
+    COLUMNS,
+    FRAME,
+    ILL,
+    SCHEMA,
+    TRAIN,
+    A,
+    N,
+    X,
+    growing,
+)
+from holdfast.data import scores
+from holdfast.data.models.crew import close_idle
+from holdfast.data.models.runner import Limits
+from holdfast.errors import InvalidInput
+from holdfast.queries import (
+    accuracy,
+    auc,
+    brier,
+    calibration,
+    confusion,
+    loss,
+    query_of,
+    select,
+)
+from holdfast.session.dataset import Dataset, create
+from noise_sources import NoNoise
+from runtime import adaptive_plan
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_children_left():
+    yield
+    close_idle()
+
+
+def _slow(block):
+    time.sleep(5.0 if (block != 0).any() and (block != 1).any() else 0.0)
+    return block[:, 0]
+
+
+def _raises(block):
+    raise RuntimeError(f"a record: {block[0].tolist()}")
+
+
+def _raises_on_some(block):
+    if (block[:, 0] > 1.0).any():
+        raise RuntimeError("a record")
+    return np.full(len(block), 0.9)
+
+
+def _wrong_shape_on_some(block):
+    return np.full(len(block) + (block[:, 0] > 1.0).sum(), 0.9)
+
+
+def _dies_on_some(block):
+    if (block[:, 0] > 2.0).any():
+        os._exit(3)
+    return np.full(len(block), 0.9)
+
+
+def _not_numbers(block):
+    return np.full(len(block), np.nan)
+
+
+def _hangs_on_some(block):
+    if (block[:, 0] > 2.3).any():
+        time.sleep(600)
+    return np.full(len(block), 0.9)
+
+
+def test_who_takes_too_long_in_all_says_nothing_of_anybody(monkeypatch):
+    """Charged, and answered as if all its values were 0."""
+    frame = FRAME.head(50)
+    monkeypatch.setattr(scores, "BLOCK", 10)
+    given, data = {**AB, "target": "ill"}, growing(frame)
+    data.limits = Limits(seconds_per_block=0.5, seconds_in_all=0.7)
+    slow = _as_a_script(_slow)
+    absolute = {"kind": "absolute", "low": 0, "high": 1}
+    queries = [
+        accuracy(slow, **given),
+        loss(slow, **given, kind="zero_one"),
+        loss(slow, **given, kind="log", most=2),
+        brier(slow, **given),
+        confusion(slow, **given),
+        calibration(slow, **given, bins=2),
+        loss(slow, **AB, target="1.0", **absolute),
+        auc(slow, **given).parts[0],
+    ]
+    sources = [query.form(SCHEMA).source for query in queries]
+    ill = int(frame["ill"].sum())
+    right, wrong, log, squares, table, bins, error, pairs = data.exact(sources, 50)
+    assert right.numerators == (50 - ill,)  # 0 means false
+    assert wrong.numerators == (ill,)
+    assert Fraction(*log.numerators, log.denominator) == Fraction(ill, 50)
+    assert [Fraction(one, squares.denominator) for one in squares.numerators] == [
+        0, Fraction(ill, 50), 0, Fraction(ill, 50)]  # fmt: skip
+    assert table.numerators == (50 - ill, 0, 0, ill, 0, 0, 0, 0, 0)
+    assert bins.numerators == (50 - ill, ill, 0, 0, 0, 0)
+    assert Fraction(*error.numerators, error.denominator) == 1
+    assert Fraction(*pairs.numerators, pairs.denominator) == Fraction(
+        ill * (50 - ill), 2 * 50 * 49
+    )  # all tied
+    # It is not kept: with more time it is another model.
+    data.limits = Limits(seconds_per_block=30.0)
+    monkeypatch.setattr(scores, "BLOCK", 1 << 16)
+    said = np.clip(A[:50], 0, 1)
+    [squares] = data.exact([sources[3]], 50)
+    expected = brier_score_loss(ILL[:50], said)
+    assert squares.numerators[-1] / squares.denominator == pytest.approx(expected, abs=1e-9)
+
+
+def test_an_estimator_that_takes_too_long_predicts_no_class():
+    class Slow:
+        def __init__(self):
+            self.classes_ = np.array(["Bergen", "Oslo", "Tromsø"])
+
+        def get_params(self, deep=True):
+            return {}
+
+        def predict(self, block):
+            import time
+
+            time.sleep(0.0 if len(block) < 5 else 5.0)
+            return np.full(len(block), "Oslo")
+
+        def predict_proba(self, block):
+            self.predict(block)
+            return np.full((len(block), 3), 1 / 3)
+
+    data = growing()
+    data.limits = Limits(seconds_per_block=0.3, seconds_in_all=0.4)
+    given = {**AB, "target": "city"}
+    queries = [accuracy(Slow(), **given), confusion(Slow(), **given), brier(Slow(), **given)]
+    right, table, squares = data.exact([query.form(SCHEMA).source for query in queries], N)
+    assert right.numerators == (0,)
+    counts = [int((city == CITY).sum()) for city in ("Bergen", "Oslo", "Tromsø")]
+    expected = np.zeros((4, 4), int)
+    expected[:3, 3] = counts
+    assert table.numerators == tuple(expected.ravel().tolist())
+    assert Fraction(squares.numerators[-1], squares.denominator) == Fraction(1, 2)
+
+
+def _as_a_script(function):
+    """With a module that its process does not have to find: it goes by value."""
+    import types
+
+    copied = types.FunctionType(
+        function.__code__, {**function.__globals__, "__name__": "__main__"}, function.__name__
+    )
+    copied.__module__ = "__main__"
+    return copied
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    create(tmp_path / "d", plan=adaptive_plan(), columns=COLUMNS).close()
+    with Dataset(tmp_path / "d", NoNoise()) as dataset:
+        dataset.append(FRAME)
+        dataset.limit_models(Limits(seconds_per_block=1.0, seconds_in_all=60.0))
+        yield dataset
+
+
+EVIL = {
+    "raises": (_raises, 0.0),
+    "raises on some": (_raises_on_some, 1.0),
+    "wrong shape on some": (_wrong_shape_on_some, 1.0),
+    "dies on some": (_dies_on_some, 2.0),
+    "hangs on some": (_hangs_on_some, 2.3),
+    "not numbers": (_not_numbers, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", EVIL)
+def test_bad_models_end_in_an_answer(dataset, name):
+    function, limit = EVIL[name]
+    session = dataset.session()
+    answer = session.ask(accuracy(_as_a_script(function), **AB, target="ill"))
+    # What it says of the others is kept, and what it does not say is 0: false.
+    says_true = np.zeros(N, bool) if name in ("raises", "not numbers") else limit >= A
+    assert answer.value == pytest.approx((says_true == ILL).mean(), abs=1e-9)
+    assert answer.charge > 0
+    assert session.budget.spent == answer.charge
+    again = session.ask(accuracy(_as_a_script(function), **AB, target="ill"))
+    assert again.recorded
+    assert dataset.verify().answers == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "match"),
+    [
+        (lambda block: np.zeros((len(block), 3)), "the shape"),
+        (lambda block: "no", "shape"),
+        (lambda block: np.array(["a"] * len(block)), "type"),
+        (LinearSVC().fit(X[TRAIN], ILL[TRAIN]), "predict_proba"),
+        (LogisticRegression().fit(A[TRAIN, None], ILL[TRAIN]), "1 features"),
+    ],
+)
+def test_models_that_cannot_be_used_are_refused_and_cost_nothing(dataset, model, match):
+    session = dataset.session()
+    with pytest.raises(InvalidInput, match=match) as caught:
+        session.ask(brier(model, **AB, target="ill"))
+    assert not any(f"{value}" in str(caught.value) for value in A[:50])
+    assert session.budget.spent == 0.0
+    assert dataset.verify().answers == 0
+
+
+def test_a_model_that_is_only_named_is_refused_with_a_hint(dataset):
+    session, model = dataset.session(), CLASSIFIERS["logistic"][0]
+    query = accuracy(model, **AB, target="ill")
+    named = query_of(query.canonical)
+    assert named == query
+    assert session.quote(named).allowed
+    with pytest.raises(InvalidInput, match=r"the model must be at hand.*give the model itself"):
+        session.ask(named)
+    assert session.budget.spent == 0.0
+    first = session.ask(query)
+    again = session.ask(query.canonical)  # once it was answered the name is enough
+    assert again.recorded
+    assert again.value == first.value
+    with pytest.raises(InvalidInput, match="at hand"):
+        session.ask(auc(model, **AB, target="ill").parts[0].canonical)
+
+
+def test_every_metric_through_a_session(dataset):
+    session = dataset.session()
+    model, target, truth = CLASSIFIERS["logistic"]
+    given = {**AB, "target": target}
+    table = session.ask(confusion(model, **given))
+    expected = confusion_matrix(truth, model.predict(X)) / N
+    assert table["true | false"].value == pytest.approx(expected[1, 0], abs=1e-9)
+    assert session.ask(brier(model, **given))["all"].value == pytest.approx(
+        brier_score_loss(truth, model.predict_proba(X)[:, 1]), abs=1e-9
+    )
+    assert len(session.ask(calibration(model, **given, bins=4)).cells) == 12
+    chosen = session.ask(
+        select(
+            {"good": model, "bad": lambda block: -block[:, 0]},
+            lambda one: accuracy(one, **given),
+            best="highest",
+            price=9,
+        )
+    )
+    assert chosen.name == "good"
+    dataset.verify()
+
+
+def test_an_auc_through_a_session(tmp_path):
+    """Of so many records that the intervals leave something to say about a quotient."""
+    plan, times = hf.plan(n0=15_000, n=20_000, alpha=0.06, beta=0.1), 40
+    create(tmp_path / "d", plan=plan, columns=COLUMNS).close()
+    with Dataset(tmp_path / "d", NoNoise()) as dataset:
+        dataset.append(pl.concat([FRAME] * times))
+        model, target, truth = CLASSIFIERS["logistic"]
+        found = dataset.session().ask(auc(model, **AB, target=target))
+        expected = roc_auc_score(truth, model.predict_proba(X)[:, 1])
+        assert found.value == pytest.approx(expected, abs=1e-3)
+        assert found.interval[0] < expected < found.interval[1]
+        assert dataset.verify().answers == 4
