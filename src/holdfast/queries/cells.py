@@ -156,6 +156,8 @@ def totals(
     """
     parse(text)
     bounds = map(number, checked_bounds(low, high))
+    if not isinstance(by, Sequence):
+        raise InvalidInput("by", "an expression, or several", by)
     axes = (by,) if isinstance(by, str) else tuple(by)
     return _read("totals", [text, *bounds, *_texts(axes, cells, bins)])
 

@@ -27,6 +27,7 @@ from holdfast.queries import (
 from holdfast.shown import Shown
 
 _SHOWN_CELLS = 12
+_LONGEST = 500
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,7 +71,7 @@ class Result(Shown):
 
     def _sentences(self) -> list[str]:
         return [
-            f"query       {self.query}",
+            f"query       {_shortened(self.query)}",
             *self._about_width(),
             self._promise(),
             f"by          {self.certificate} ({self.theorem})",
@@ -429,6 +430,11 @@ _KINDS: Mapping[str, Callable[[Any, Mapping[str, Any], Entry, Ledger], Result]] 
     "estimate": _estimate,
     "verdict": _verdict,
 }
+
+
+def _shortened(text: str) -> str:
+    """A selection among many candidates is longer than anybody reads."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text):,} characters)"
 
 
 def when(seconds: float) -> str:

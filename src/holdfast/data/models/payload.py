@@ -128,7 +128,8 @@ def _classes(model: Any) -> tuple[Label, ...] | None:
     found = getattr(model, "classes_", None)
     if found is None:
         return None
-    classes = tuple(getattr(value, "item", lambda value=value: value)() for value in found)
+    # Of several outputs each has an array of its own, which is no label.
+    classes = tuple(value.item() if getattr(value, "size", 0) == 1 else value for value in found)
     if not all(isinstance(value, str | int | float | bool) for value in classes):
         required = "texts, numbers or truth values, for one output"
         raise InvalidInput("the classes of the model", required, type(found).__name__)
