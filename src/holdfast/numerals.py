@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
 
 def width(value: float, digits: int = 4) -> str:
@@ -36,10 +36,10 @@ def fixed(value: float, decimals: int, *, up: bool) -> str:
     ('0.271', '0.353', '0.00')
     """
     # As it is written: 0.1 is a tenth here, not the double a hair above it.
-    shown = Decimal(repr(value)).quantize(
-        Decimal(1).scaleb(-decimals), ROUND_CEILING if up else ROUND_FLOOR
-    )
-    return f"{shown + 0:f}"
+    side = ROUND_CEILING if up else ROUND_FLOOR
+    with localcontext(prec=400, rounding=side):  # a double has at most 309 digits before the point
+        shown = Decimal(repr(value)).quantize(Decimal(1).scaleb(-decimals))
+        return f"{shown + 0:f}"
 
 
 def count(value: int) -> str:

@@ -63,3 +63,23 @@ def test_the_constants_of_a_lopsided_plan(constant, tmp_path):
     values["constants"][constant] *= 0.9
     with pytest.raises(hf.InvalidInput, match="of the plan"):
         hf.create(tmp_path / "d", plan=values, columns={"x": "int"})
+
+
+SELECTING = [
+    {"certificate": "sharp"},
+    {"certificate": "ours-n", "batches": 2, "covers": "low-sensitivity"},
+    {"certificate": "adaptive", "covers": "low-sensitivity"},
+]
+
+
+@pytest.mark.parametrize("asked", SELECTING, ids=lambda asked: asked["certificate"])
+def test_what_widths_of_selections_are_made_of(asked) -> None:
+    made = hf.plan(n0=100_000, n=200_000, alpha=0.2, beta=0.05, **asked).to_dict()
+    check_certified(hf.Plan.from_dict(made))
+    edits = [("terms", "stability", 0.5), ("terms", "failure", 0.0)]
+    if asked["certificate"] != "sharp":
+        edits += [("constants", "d", 2.0), ("constants", "beta", 100.0), ("constants", "beta", 0.1)]
+    for part, name, factor in edits:
+        edited = {**made, part: {**made[part], name: made[part][name] * factor}}
+        with pytest.raises(hf.InvalidInput, match="of the plan"):
+            check_certified(hf.Plan.from_dict(edited))

@@ -91,7 +91,10 @@ def test_what_is_partly_there_costs_the_rest(session) -> None:
 def test_a_text_is_as_good_as_an_object(session) -> None:
     for name, case in CASES.items():
         first = session.ask(case.query)
-        assert session.ask(case.canonical) == dataclasses.replace(first, recorded=True), name
+        again = session.ask(case.canonical)
+        if isinstance(again, hf.Choice):  # whose candidates a text gives no names
+            again = dataclasses.replace(again, name=first.name)
+        assert again == dataclasses.replace(first, recorded=True), name
 
 
 # -------------------------------------------------------------------------------- refusals

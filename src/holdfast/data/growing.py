@@ -304,7 +304,8 @@ class _Look:
     def _tell(self, more: int) -> None:
         self._gone_through += more
         if self._progress is not None:
-            self._progress(self._gone_through)
+            with contextlib.suppress(Exception):  # nobody's bar ends an evaluation half-way
+                self._progress(self._gone_through)
 
 
 class KnownSums:

@@ -19,8 +19,10 @@ from holdfast.queries.models import ModelMeasure
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
-BLOCK = 1 << 16
-"""Records that are scored at a time."""
+BLOCK = 1 << 17
+"""Records that are scored at a time, if they have few features."""
+_NUMBERS = 1 << 22
+"""Features of all records of a block, or nearly."""
 
 
 def score_sums(
@@ -32,7 +34,7 @@ def score_sums(
     """The sums of a metric over records; None if the model took more than it may.
 
     A record for which the model gives no value counts as if it had said 0, or a class that is none
-    of the target's. Blocks of 2^16 numbers of at most 2^32 have sums below 2^49.
+    of the target's. Blocks of 2^17 numbers of at most 2^32 have sums below 2^50.
     """
     tally = _Tally(measure)
     run = _Run(measure, tally.want, rows, limits, progress)
@@ -42,7 +44,7 @@ def score_sums(
 
 def unscored_sums(measure: ModelMeasure, rows: pl.DataFrame) -> list[int]:
     """The sums of a metric if the model says nothing about any record."""
-    return _Tally(measure).total((block, None) for block in _blocks(rows))
+    return _Tally(measure).total((block, None) for block in _blocks(rows, BLOCK))
 
 
 def score_pairs(
@@ -84,13 +86,15 @@ class _Run:
         self._runner = ModelRunner(payload, measure.features, want, limits)
         self._rows, self._features = rows, rows.select(measure.features.names)
         self._progress = progress
+        width = max(_NUMBERS // len(measure.features), 1 << 12)
+        self._size = min(BLOCK, 1 << (width.bit_length() - 1))
         self.gave_up = False
 
     def __iter__(self) -> Iterator[tuple[pl.DataFrame, Result | None]]:
         with self._runner as runner:
             runner.probe()
-            results = runner.evaluate(_blocks(self._features))
-            for block, result in zip(_blocks(self._rows), results, strict=True):
+            results = runner.evaluate(_blocks(self._features, self._size))
+            for block, result in zip(_blocks(self._rows, self._size), results, strict=True):
                 yield block, result
                 if self._progress is not None:
                     self._progress(block.height)
@@ -98,12 +102,12 @@ class _Run:
 
     def without_values(self) -> Iterator[tuple[pl.DataFrame, Result | None]]:
         """The same blocks, of which nothing is said."""
-        return ((block, None) for block in _blocks(self._rows))
+        return ((block, None) for block in _blocks(self._rows, BLOCK))
 
 
-def _blocks(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    for start in range(0, rows.height, BLOCK):
-        yield rows.slice(start, BLOCK)
+def _blocks(rows: pl.DataFrame, size: int) -> Iterator[pl.DataFrame]:
+    for start in range(0, rows.height, size):
+        yield rows.slice(start, size)
 
 
 class _Tally:
@@ -167,7 +171,8 @@ class _Tally:
             return (self._values(block, result)[:, 0] >= 0.5).astype(np.int64)
         if result is None:
             return np.full(block.height, -1)
-        return np.where(result.known, result.values, -1).astype(np.int64)
+        said: Integers = result.values  # -1 where there is none
+        return said
 
     def _right(self, block: pl.DataFrame, result: Result | None) -> NDArray[np.bool_]:
         right: NDArray[np.bool_] = self._said(block, result) == self.was(block)
@@ -184,6 +189,8 @@ class _Tally:
         values = np.clip(self._values(block, result), 0.0, 1.0)
         if values.shape[1] == 1 and self._classes == 2:
             return np.hstack([1.0 - values, values])
+        if values.shape[1] != self._classes:  # as if it had said nothing; no model gets this far
+            return np.zeros((block.height, self._classes))
         return values
 
     def _log(self, block: pl.DataFrame, result: Result | None) -> Integers:

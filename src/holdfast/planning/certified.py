@@ -7,6 +7,7 @@ import numpy as np
 from holdfast.errors import InvalidInput, NotApplicable
 from holdfast.planning.plans import COVERS, Plan
 from holdfast.theory.certificates import Batches, Growing, get
+from holdfast.theory.certificates.ours import OursN, theorem_4_4
 from holdfast.theory.exposure import Design, reciprocal, statistical
 from holdfast.theory.gaussian import profile
 from holdfast.theory.noise import largest_cvar
@@ -33,12 +34,41 @@ def check_certified(plan: Plan) -> None:
             raise _refused("certificate", "one that holds for the plan", error.reason) from None
         if width > plan.width * _TOLERANCE:
             raise _refused("width", f"at least {width:.6g}, which its theorem gives", plan.width)
+        _check_terms(plan, design)
     if plan.batches is None:
         budget = plan.queries / (plan.n * plan.sigma) ** 2
         if plan.budget is None or plan.budget > budget * _TOLERANCE:
             raise _refused("budget", f"at most {budget:.6g}", plan.budget)
         if plan.max_queries != plan.queries:
             raise _refused("max_queries", f"{plan.queries}, as queries is", plan.max_queries)
+
+
+def _check_terms(plan: Plan, design: Design) -> None:
+    """What widths of selections are made of: stability, its failure, and the paper's constants."""
+    assert plan.sigma is not None
+    certificate = get(plan.certificate)
+    if isinstance(certificate, OursN):
+        if not {"beta", "epsilon", "d"} <= set(plan.constants):
+            raise _refused("constants", "those of its theorem", sorted(plan.constants))
+        exposure = design.exposure()
+        exposure = exposure.uniform() if certificate.is_uniform else exposure
+        free = (plan.constants["beta"], plan.constants["epsilon"])
+        again = theorem_4_4(exposure, plan.beta, plan.sigma, *free)
+        if plan.constants["d"] > again.constants["d"] * _TOLERANCE:
+            raise _refused("d", f"at most {again.constants['d']:.6g}", plan.constants["d"])
+    elif plan.certificate == "sharp":
+        again = certificate.width(design, plan.beta, sigma=plan.sigma)
+    else:
+        return  # it answers no selections
+    rest = sum(term for name, term in plan.terms.items() if name != "noise")
+    least = sum(term for name, term in again.terms.items() if name != "noise")
+    parts = ("stability", "failure")
+    enough = plan.certificate == "sharp" or all(
+        plan.terms.get(name, 0.0) * _TOLERANCE >= again.terms.get(name, 0.0) for name in parts
+    )
+    if not enough or rest * _TOLERANCE < least:
+        required = f"at least {least:.6g} besides the noise, which its theorem gives"
+        raise _refused("terms", required, dict(plan.terms))
 
 
 def _check_lopsided(plan: Plan, design: Design) -> None:

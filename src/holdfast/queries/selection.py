@@ -92,8 +92,7 @@ def select(
 
     ``loss`` makes a query of a candidate (a model, a threshold, a column); leave it out if the
     candidates are queries. A mapping gives them names. The ``price`` is paid once, however many
-    there are: the higher, the nearer the choice is to the best. For an AUC the pairs are compared
-    that it is made of (see auc_pairs). The answer names the candidate and
+    there are: the higher, the nearer the choice is to the best. The answer names the candidate and
     says by how much its expected loss can exceed that of the best one.
 
     >>> select([20, 30, 40], lambda age: f"(age > {age}) <> sick", price=9)
@@ -158,15 +157,12 @@ def _checked(
 
 
 def _query(given: object) -> ScalarQuery:
-    from holdfast.queries.ranking import Auc, ModelAuc
     from holdfast.queries.reading import query_of
 
     query = query_of(given) if isinstance(given, str) else given
-    if isinstance(query, Auc | ModelAuc):
-        query = query.parts[0]  # of one target, they are in the order of their pairs
     if not isinstance(query, ScalarQuery):
         required = "queries that are one answer each, or given with a loss that makes them"
-        hint = "rates, gates and tables are more than one answer"
+        hint = "rates, AUCs, gates and tables are more than one; for scores there is auc_pairs(...)"
         raise InvalidInput("candidates", required, type(given).__name__, hint)
     return query
 

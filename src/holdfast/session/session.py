@@ -28,7 +28,7 @@ from holdfast.queries import (
 )
 from holdfast.queries.statistical import written
 from holdfast.session.answering import answered, sources_of
-from holdfast.session.answers import Answer, Result, result_of
+from holdfast.session.answers import Answer, Choice, Result, result_of
 from holdfast.session.fitting import fitted
 from holdfast.session.quotes import Budget, Quote
 from holdfast.session.refusals import refusal
@@ -176,7 +176,7 @@ class Session:
         if isinstance(asked, Derived):
             return self._derive(asked, key, progress)
         [result] = self._ask([self._question(asked, key)], progress)
-        return result
+        return _renamed(result, asked)
 
     def ask_many(
         self,
@@ -220,7 +220,7 @@ class Session:
     def _concluded(self, query: Query, results: Iterator[Result], key: str | None) -> Result:
         """The result of a query, from those of its leaves, which are taken in order."""
         if not isinstance(query, Derived):
-            return next(results)
+            return _renamed(next(results), query)
         parts = [self._concluded(part, results, None) for part in query.parts]
         round, ledger = parts[0].round, self._ledger
         with ledger.store.lock:
@@ -385,6 +385,13 @@ class Session:
             required = "new for each query: it was used for another one"
             raise InvalidInput("key", required, key)
         return entry
+
+
+def _renamed(result: Result, query: Query) -> Result:
+    """A choice under the names that this caller gave, who need not be the first to ask."""
+    if isinstance(result, Choice) and isinstance(query, Select):
+        return replace(result, name=query.names[result.index])
+    return result
 
 
 def _leaves(query: Query) -> list[Charged]:

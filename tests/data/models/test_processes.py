@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 
 from holdfast.data.models import crew as crews
 from holdfast.data.models.payload import payload_of
@@ -286,7 +286,7 @@ def test_models_of_one_kind_take_turns_in_the_same_processes(monkeypatch):
     crews.close_idle()
     x = np.arange(200.0)
     for factor in range(1, 8):
-        model = LinearRegression().fit(x[:, None], x * factor)
+        model = DecisionTreeRegressor().fit(x[:, None], x * factor)
         with runner_of(model) as runner:
             [result] = runner.evaluate([FRAME])
         assert result.values[:, 0] == pytest.approx(model.predict(x[:, None]), abs=1e-9)

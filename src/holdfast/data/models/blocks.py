@@ -123,18 +123,28 @@ def write_block(frame: pl.DataFrame, form: Form, memory: SharedBytes) -> int:
     return _write_matrix(frame, memory) if form == "matrix" else _write_arrow(frame, memory)
 
 
-def _write_matrix(frame: pl.DataFrame, memory: SharedBytes) -> int:
-    import polars as pl
+def matrix_of(frame: pl.DataFrame) -> MatrixBlock:
+    """A frame of numbers as a block of this process."""
+    matrix = np.empty((frame.width, frame.height))
+    _fill(matrix, frame)
+    return MatrixBlock(matrix.T)
 
+
+def _write_matrix(frame: pl.DataFrame, memory: SharedBytes) -> int:
     rows, width = frame.shape
     size = rows * width * 8
     memory.reserve(max(size, 1))
-    matrix = np.frombuffer(memory.view(size), np.float64).reshape(width, rows)
+    _fill(np.frombuffer(memory.view(size), np.float64).reshape(width, rows), frame)
+    return size
+
+
+def _fill(matrix: Floats, frame: pl.DataFrame) -> None:
+    import polars as pl
+
     for at, column in enumerate(frame.iter_columns()):
         if column.null_count():
             column = column.cast(pl.Float64).fill_null(math.nan)
         matrix[at] = column.to_numpy()
-    return size
 
 
 def _write_arrow(frame: pl.DataFrame, memory: SharedBytes) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
 import select
 import struct
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -30,12 +32,23 @@ class Gone(Exception):
 class Channel:
     """Messages in both directions, each JSON with its length before it.
 
-    JSON and not pickle, as the child runs code of others.
+    JSON and not pickle, as the child runs code of others. ``bell`` is rung by the other side when
+    it has written, ``ring`` by us. A pipe alone would do, but who writes into one is taken to be
+    about to sleep, so that the reader is woken on the writer's core, and both share one.
     """
 
-    def __init__(self, reading: int, writing: int) -> None:
-        self.reading, self.writing = reading, writing
+    def __init__(self, reading: int, writing: int, bell: int = -1, ring: int = -1) -> None:
+        self._reading, self._writing = reading, writing
+        self._bell, self._ring = bell, ring
         self._came = b""
+        os.set_blocking(reading, False)
+
+    @property
+    def watched(self) -> dict[int, int]:
+        """Descriptors, and what poll has to report of them, when there may be something to hear."""
+        if self._bell < 0:
+            return {self._reading: select.POLLIN}
+        return {self._bell: select.POLLIN, self._reading: 0}  # 0: only that it was closed
 
     def send(self, message: Message) -> None:
         """Give a message to the other side."""
@@ -44,20 +57,27 @@ class Channel:
         try:
             while rest:
                 try:
-                    rest = rest[os.write(self.writing, rest) :]
+                    rest = rest[os.write(self._writing, rest) :]
                 except BlockingIOError:
-                    if not _ready(self.writing, select.POLLOUT, _PATIENCE):
+                    if not _ready({self._writing: select.POLLOUT}, _PATIENCE):
                         raise Gone from None
+            if self._ring >= 0:
+                os.eventfd_write(self._ring, 1)
         except OSError:
             raise Gone from None
 
     def receive(self, seconds: float | None = None) -> Message | None:
         """The next message, or None if none is complete by then."""
         while (message := self._next()) is None:
-            if seconds is not None and not _ready(self.reading, select.POLLIN, seconds):
+            if not _ready(self.watched, seconds):
                 return None
             try:
-                came = os.read(self.reading, 1 << 16)
+                if self._bell >= 0:
+                    with contextlib.suppress(BlockingIOError):  # it was not the bell
+                        os.eventfd_read(self._bell)
+                came = os.read(self._reading, 1 << 16)
+            except BlockingIOError:
+                continue  # what the bell was rung for has been read already
             except OSError:
                 raise Gone from None
             if not came:
@@ -87,14 +107,23 @@ class Channel:
 
     def close(self) -> None:
         """Hang up."""
-        for handle in (self.reading, self.writing):
-            os.close(handle)
+        for handle in (self._reading, self._writing, self._bell, self._ring):
+            if handle >= 0:
+                os.close(handle)
 
 
-def _ready(handle: int, event: int, seconds: float) -> bool:
+def new_bell() -> int:
+    """A descriptor to be woken by, -1 where there is no such thing."""
+    if not hasattr(os, "eventfd"):
+        return -1
+    return os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+
+
+def _ready(watched: Mapping[int, int], seconds: float | None) -> bool:
     poll = select.poll()
-    poll.register(handle, event)
-    return bool(poll.poll(seconds * 1000))
+    for handle, events in watched.items():
+        poll.register(handle, events)
+    return bool(poll.poll(None if seconds is None else seconds * 1000))
 
 
 class SharedBytes:

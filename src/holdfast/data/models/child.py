@@ -8,10 +8,11 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.data.models.channel import Channel, Gone, Message, SharedBytes
+from holdfast.data.models.channel import Channel, Gone, Message, SharedBytes, new_bell
 
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -64,19 +65,20 @@ class Child:
         return self._process is not None
 
     @property
-    def reading(self) -> int:
-        """The descriptor that becomes readable when the child says something, or ends."""
+    def watched(self) -> dict[int, int]:
+        """What to poll for, to learn that the child says something, or ends."""
         assert self._channel is not None
-        return self._channel.reading
+        return self._channel.watched
 
     def start(self) -> None:
         """Start the process; it says hello when it is ready."""
         assert self._process is None
         theirs, ours, kept = os.pipe(), os.pipe(), os.pipe()
+        bells = [new_bell(), new_bell()]  # that we ring, and that the child rings
         shared = [self._content.handle]
         for slot in self.slots:
             shared += [slot.given.handle, slot.found.handle]
-        handles = [theirs[0], ours[1], kept[0], *shared]
+        handles = [theirs[0], ours[1], *bells, kept[0], *shared]
         # Not -m, which would search the folder it is started in; and by way of this process's own
         # path, so that it finds this package, and the modules of functions, where we found them.
         paths = json.dumps([str(Path(place).absolute()) for place in sys.path])
@@ -88,19 +90,19 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                pass_fds=handles,
+                pass_fds=[handle for handle in handles if handle >= 0],
                 env=environment | _ENVIRONMENT,
                 start_new_session=True,  # an interrupt from the keyboard is ours to handle
             )
         except BaseException:
-            for handle in (theirs[1], ours[0], kept[1]):
+            for handle in (theirs[1], ours[0], kept[1], *(bell for bell in bells if bell >= 0)):
                 os.close(handle)
             raise
         finally:
             for handle in (theirs[0], ours[1], kept[0]):
                 os.close(handle)
         os.set_blocking(theirs[1], False)
-        self._channel = Channel(ours[0], theirs[1])
+        self._channel = Channel(ours[0], theirs[1], bell=bells[1], ring=bells[0])
         self._lifeline = kept[1]
 
     def send(self, message: Message) -> None:
@@ -114,6 +116,12 @@ class Child:
         if self._channel is None:
             raise Gone
         return self._channel.receive(seconds)
+
+    def run_on(self, cores: Collection[int]) -> None:
+        """Keep to some of the cores, if the system lets us say so."""
+        if self._process is not None and cores and hasattr(os, "sched_setaffinity"):
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(self._process.pid, cores)
 
     def kill(self) -> None:
         """End the process at once, and what it may have started."""

@@ -15,6 +15,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from holdfast.data.models.blocks import Form
@@ -160,6 +161,17 @@ class Crew:
             child.kill()
             raise _unfit("it disturbs the process that loads it") from None
 
+    def spread(self) -> None:
+        """Put the only child on another core than this thread's, or several wherever they like.
+
+        Some schedulers wake a child on the core of whoever woke it, and leave it there: the two
+        then take turns, where one could make blocks while the other works on them.
+        """
+        running = [child for child in self.children if child.is_running]
+        cores = _cores()
+        for child in running:
+            child.run_on(cores - {_this_core()} if len(running) == 1 else cores)
+
     def is_loading(self, child: Child) -> bool:
         """Whether it has yet to say that it is ready."""
         return child in self._loading
@@ -178,6 +190,7 @@ class Crew:
         idle = next((child for child in self.children if not child.is_running), None)
         if idle is not None and not self.alone and self.waited + waited > _WORTH_ANOTHER:
             self.begin(idle)
+            self.spread()
 
     def rest(self) -> None:
         """Give the memory of unusually large blocks back."""
@@ -197,8 +210,21 @@ _KEPT = 64 << 20
 
 
 def _most() -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(MOST_CHILDREN, cores or 1)
+    return min(MOST_CHILDREN, len(_cores()) or os.cpu_count() or 1)
+
+
+def _cores() -> set[int]:
+    """The cores that this process may use; none where the system does not tell."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+
+def _this_core() -> int | None:
+    """The core that this thread is on, where the system tells."""
+    try:
+        status = Path("/proc/thread-self/stat").read_text()
+        return int(status.rsplit(")", 1)[1].split()[36])
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _close(children: Sequence[Child], content: SharedBytes, owner: int) -> None:

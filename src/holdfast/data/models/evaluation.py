@@ -33,6 +33,20 @@ _BESIDES = 60.0
 """Seconds that a child may take between two calls of the model."""
 
 
+def found_in(notes: Notes, width: int | None, classes: int) -> Found:
+    """The values of a block and which of them there are; the others are -1, or NaN.
+
+    A child that ran somebody's code may have written anything there.
+    """
+    values = notes.values
+    known = (values >= 0) & (values < classes) if width is None else np.isfinite(values).all(axis=1)
+    known &= notes.verdicts == GOOD
+    if not known.all():
+        values = values.copy()
+        values[~known] = -1 if width is None else np.nan
+    return values, known
+
+
 class Allowed(Protocol):
     """The limits of an evaluation."""
 
@@ -97,6 +111,7 @@ class Evaluation:
 
     def run(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Found]:
         """The values of each block, and which of them there are."""
+        self._crew.spread()
         wholes: deque[_Whole] = deque()
         for block in blocks:
             whole = self._whole(block.height)
@@ -133,8 +148,7 @@ class Evaluation:
             whole = wholes.popleft()
             if self.gave_up:
                 whole.known[:] = False
-            if not whole.known.all():
-                whole.values[~whole.known] = -1 if self._width is None else np.nan
+                whole.values[:] = -1 if self._width is None else np.nan
             yield whole.values, whole.known
 
     def _hand_over(self, whole: _Whole, start: int, piece: pl.DataFrame) -> None:
@@ -221,15 +235,16 @@ class Evaluation:
             return
         crew = self._crew
         poll = select.poll()
-        running = {child.reading: child for child in crew.children if child.is_running}
-        for handle in running:
-            poll.register(handle, select.POLLIN)
+        running = {child: child.watched for child in crew.children if child.is_running}
+        for watched in running.values():
+            for handle, events in watched.items():
+                poll.register(handle, events)
         begin = time.monotonic()
         ready = {handle for handle, _ in poll.poll(self._patience() * 1000)}
         self._waited += time.monotonic() - begin
-        for handle, child in running.items():
+        for child, watched in running.items():
             try:
-                if handle in ready:
+                if not ready.isdisjoint(watched):
                     self._hear(child)
                 else:
                     self._check(child)
@@ -257,16 +272,9 @@ class Evaluation:
                 queue[0].since = time.monotonic()
 
     def _collect(self, job: _Job) -> None:
-        notes, whole = job.notes, job.whole
-        stop = job.start + job.rows
-        values = whole.values[job.start : stop]
-        values[:] = notes.values
-        if self._width is None:
-            # A child that ran somebody's code may have written anything there.
-            known = (values >= 0) & (values < self._classes)
-        else:
-            known = np.isfinite(values).all(axis=1)
-        known &= notes.verdicts == GOOD
+        whole, stop = job.whole, job.start + job.rows
+        values, known = found_in(job.notes, self._width, self._classes)
+        whole.values[job.start : stop] = values
         whole.known[job.start : stop] = known
         whole.missing -= job.rows
 

@@ -1,8 +1,18 @@
-"""What an ONNX file says about itself, read without running it."""
+"""What an ONNX file says about itself, read without running it, and what is refused for it.
+
+Whoever made a model may want to learn more of a record than an answer tells. So a model is made of
+listed operators only, of which it is known that what a call takes, in time and in memory, does not
+depend on what a record holds: all sizes follow from constants and from the sizes of the inputs.
+Otherwise one record could use up the limits that all of them share. Nor does it refer to anything
+outside of its own bytes.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,19 +21,69 @@ from holdfast.data.models.extras import needed
 from holdfast.data.models.payload import TRUTHS, Label
 from holdfast.errors import InvalidInput
 
-_RANDOM = frozenset(
-    {
-        "Bernoulli",
-        "Multinomial",
-        "RandomNormal",
-        "RandomNormalLike",
-        "RandomUniform",
-        "RandomUniformLike",
-    }
-)
-_CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+MOST_BYTES = 512 << 20
+MOST_NODES = 100_000
+MOST_PARTS = 1_000_000
+"""Messages and fields in a file, of which each takes many times its bytes once it is read."""
+MOST_DEPTH = 32
+MOST_WIDTH = 20_000
+"""Numbers for each record in an input or output, and classes."""
+MOST_NUMBERS = 1 << 27
+"""Numbers in all constants together."""
+
+MAIN, ML = "", "ai.onnx.ml"
+
+_RANDOM = """Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform
+RandomUniformLike""".split()
+_CONTROL = ("If", "Loop", "Scan", "SequenceMap")
 _PASSING = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Flatten"})
 _CLASSIFIERS = frozenset({"LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier"})
+
+# Operators of bounded cost, by what they give: floats always, the type of the first input (of the
+# second for Where), or anything else.
+_FLOAT, _SAME, _OTHER = "float", "same", "other"
+_OPERATORS: Mapping[str, str] = {
+    **dict.fromkeys(
+        """Acos Acosh Asin Asinh Atan Atanh BatchNormalization Ceil Celu Cos Cosh Elu Exp Floor Gelu
+        HardSigmoid HardSwish Hardmax LayerNormalization LeakyRelu Log LogSoftmax LpNormalization
+        Mish Reciprocal Round Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Tan Tanh
+        ThresholdedRelu""".split(),
+        _FLOAT,
+    ),
+    **dict.fromkeys(
+        """Abs Add Clip Concat CumSum Div Dropout Erf Expand Flatten Gather Gemm Identity MatMul Max
+        Mean Min Mod Mul Neg PRelu Pad Pow Range ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp
+        ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Sign Slice
+        Split Squeeze Sub Sum Tile TopK Transpose Unsqueeze Where""".split(),
+        _SAME,
+    ),
+    **dict.fromkeys(
+        """And ArgMax ArgMin Cast Constant ConstantOfShape Equal Greater GreaterOrEqual IsInf IsNaN
+        Less LessOrEqual Not OneHot Or Shape Size Xor""".split(),
+        _OTHER,
+    ),
+}
+_ML_OPERATORS: Mapping[str, str] = {
+    **dict.fromkeys(
+        """FeatureVectorizer LinearRegressor Normalizer OneHotEncoder SVMRegressor Scaler
+        TreeEnsembleRegressor""".split(),
+        _FLOAT,
+    ),
+    **dict.fromkeys("ArrayFeatureExtractor Binarizer Imputer".split(), _SAME),
+    **dict.fromkeys(
+        "LabelEncoder LinearClassifier SVMClassifier TreeEnsembleClassifier ZipMap".split(), _OTHER
+    ),
+}
+# Inputs that decide how large an output is.
+_SIZES: Mapping[str, tuple[int, ...]] = {
+    **{name: (1,) for name in _OPERATORS if name.startswith("Reduce")},
+    **dict.fromkeys("CumSum Expand OneHot Reshape Split Squeeze Tile TopK Unsqueeze".split(), (1,)),
+    "ConstantOfShape": (0,),
+    "Pad": (1, 3),
+    "Range": (0, 1, 2),
+    "Slice": (1, 2, 3, 4),
+}
+_TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
 
 
 class Graph:
@@ -39,36 +99,31 @@ class Graph:
     def of(cls, content: bytes) -> Graph:
         """Read a file; InvalidInput if it is no model, or one that is not evaluated here."""
         onnx = needed("onnx", "an ONNX model")
+        if len(content) > MOST_BYTES:
+            raise _refused(f"of at most {MOST_BYTES:,} bytes", f"of {len(content):,}")
         try:
+            _count_parts(content, onnx.ModelProto.DESCRIPTOR)
             model = onnx.load_model_from_string(content)
+            if model.graph.node and model.graph.output:
+                graph = cls(model)
+                graph._refuse()
+                return graph
+        except InvalidInput:
+            raise
         except Exception as error:
             required = "an ONNX model"
             got = f"{len(content):,} bytes of something else"
             raise InvalidInput("the model", required, got) from error
-        if not model.graph.node or not model.graph.output:
-            raise InvalidInput("the model", "an ONNX model", "without nodes or outputs")
-        graph = cls(model)
-        graph._refuse()
-        return graph
+        raise InvalidInput("the model", "an ONNX model", "without nodes or outputs")
 
     # ------------------------------------------------------------------------ refusals
 
     def _refuse(self) -> None:
-        onnx = needed("onnx", "an ONNX model")
-        for node in self._all_nodes():
-            operator = node.op_type
-            drops = operator == "Dropout" and len(node.input) > 2 and bool(node.input[2])
-            if operator in _RANDOM or drops:
-                raise _refused("without random operators", operator)
-            kinds = {attribute.type for attribute in node.attribute}
-            graphs = {onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS}
-            holds = any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
-            if operator in _CONTROL or kinds & graphs or holds:
-                raise _refused("without loops, branches and inner graphs", operator)
-        for tensor in self._all_tensors():
-            outside = onnx.TensorProto.EXTERNAL
-            if tensor.data_location == outside or len(tensor.external_data):
-                raise _refused("in one file, without external data", tensor.name)
+        if len(self.graph.node) > MOST_NODES:
+            raise _refused(f"of at most {MOST_NODES:,} nodes", f"of {len(self.graph.node):,}")
+        for node in self.graph.node:
+            _check_operator(node)
+        _check_parts(self.model)
         for given in self.inputs:
             dims = given.type.tensor_type.shape.dim
             if dims and dims[0].HasField("dim_value") and dims[0].dim_value != 1:
@@ -76,20 +131,50 @@ class Graph:
                 hint = "export it with a dynamic batch axis"
                 required = "for any number of records"
                 raise InvalidInput("the model", required, f"for exactly {first}", hint)
+        for declared in (*self.graph.input, *self.graph.output):
+            if declared.name in self.initializers:
+                continue
+            widest = max((dim.dim_value for dim in declared.type.tensor_type.shape.dim), default=0)
+            if widest > MOST_WIDTH:
+                raise _refused(f"of inputs and outputs up to {MOST_WIDTH:,} wide", f"{widest:,}")
+        self._check_costs()
+        _ = self.classes
 
-    def _all_nodes(self) -> Iterator[Any]:
-        yield from self.graph.node
-        for function in self.model.functions:
-            yield from function.node
+    def _check_costs(self) -> None:
+        """That all sizes are the same whatever a record holds, and so is what a call takes."""
+        known: dict[str, _Known] = {}
+        for tensor in self.graph.initializer:
+            _define(known, tensor.name, _Known(True, _is_float(tensor.data_type)))
+        for fed in self.inputs:
+            _define(known, fed.name, _Known(False, _is_float(fed.type.tensor_type.elem_type)))
+        for node in self.graph.node:
+            operator = node.op_type
+            if any(name and name not in known for name in node.input):
+                raise _refused("of nodes in the order in which they are used", operator)
+            given = [known[name] if name else _LEFT_OUT for name in node.input]
+            for at in _SIZES.get(operator, ()):
+                if at < len(given) and not given[at].is_fixed:
+                    required = "of sizes that do not depend on what a record holds"
+                    raise _refused(required, f"one whose {operator} depends on it")
+            fixed = operator in ("Shape", "Size") or all(value.is_fixed for value in given)
+            is_float = fixed or any(value.is_float for value in given)
+            if operator in ("Div", "Mod") and not is_float and not self._is_positive(node.input[-1]):
+                # The least whole number divided by -1 ends the process.
+                required = "without divisions of whole numbers by what is not a positive constant"
+                raise _refused(required, f"one with such a {operator}")
+            for at, name in enumerate(node.output):
+                if name:
+                    _define(known, name, _Known(fixed, _gives_floats(node, given, at)))
+        for output in self.graph.output:
+            if output.name not in known:
+                raise _refused("of outputs that it computes", output.name)
 
-    def _all_tensors(self) -> Iterator[Any]:
-        yield from self.graph.initializer
-        for sparse in self.graph.sparse_initializer:
-            yield from (sparse.values, sparse.indices)
-        for node in self._all_nodes():
-            for attribute in node.attribute:
-                yield attribute.t
-                yield from attribute.tensors
+    def _is_positive(self, name: str) -> bool:
+        tensor = self.initializers.get(name)
+        if tensor is None or math.prod(tensor.dims) > MOST_WIDTH:
+            return False
+        array = needed("onnx", "an ONNX model").numpy_helper.to_array(tensor)
+        return array.dtype.kind in "iu" and bool((array > 0).all())
 
     # --------------------------------------------------------------------------- facts
 
@@ -101,6 +186,12 @@ class Graph:
     @property
     def classes(self) -> tuple[Label, ...] | None:
         """The labels, in the order of the scores, if the model says them."""
+        found = self._classes()
+        if found is not None and len(found) > MOST_WIDTH:
+            raise _refused(f"of at most {MOST_WIDTH:,} classes", f"of {len(found):,}")
+        return found
+
+    def _classes(self) -> tuple[Label, ...] | None:
         for node in self.graph.node:
             if node.op_type == "ZipMap":
                 return _listed(node)
@@ -146,6 +237,8 @@ class Graph:
         onnx = needed("onnx", "an ONNX model")
         for _ in range(len(self.graph.node) + 1):
             if name in self.initializers:
+                if math.prod(self.initializers[name].dims) > MOST_WIDTH:
+                    return None
                 array = onnx.numpy_helper.to_array(self.initializers[name])
                 return tuple(_plain(value) for value in np.ravel(array).tolist())
             node = self._producers.get(name)
@@ -155,6 +248,237 @@ class Graph:
         return None
 
 
+# ------------------------------------------------------------------------ what is bounded
+
+_RUNS = {
+    0x3D: re.compile(rb"(?:=[\x00-\xff]{4}){1,4096}"),
+    0x40: re.compile(rb"(?:@[\x80-\xff]{0,9}[\x00-\x7f]){1,4096}"),
+    0x4A: re.compile(rb"(?:J\x04LEAF|J\x09BRANCH_[A-Z]{2}|J\x0aBRANCH_[A-Z]{3}){1,4096}"),
+}
+"""Many numbers of an attribute, each with a tag of its own, and the names in the nodes of trees."""
+
+
+def _count_parts(content: bytes, kind: Any) -> None:
+    """See to it that there are not too many, before memory is taken for each."""
+    parts, waiting = 0, [(0, len(content), kind, 0)]
+    while waiting:
+        at, stop, kind, depth = waiting.pop()
+        runs = _RUNS if kind.name == "AttributeProto" else {}
+        while at < stop:
+            parts += 1
+            if parts > MOST_PARTS:
+                raise _refused(f"of at most {MOST_PARTS:,} parts", "of more")
+            run = runs[content[at]].match(content, at, stop) if content[at] in runs else None
+            if run is not None:
+                at = run.end()
+                continue
+            tag, at = _varint(content, at)
+            match tag & 7:
+                case 0:
+                    _, at = _varint(content, at)
+                case 1:
+                    at += 8
+                case 5:
+                    at += 4
+                case 2:
+                    size, at = _varint(content, at)
+                    field = kind.fields_by_number.get(tag >> 3)
+                    if at + size > stop:
+                        raise ValueError
+                    if field is not None and field.message_type is not None:
+                        if depth == MOST_DEPTH:
+                            raise _refused("of parts that are not deeply nested", "such a one")
+                        waiting.append((at, at + size, field.message_type, depth + 1))
+                    at += size
+                case _:
+                    raise ValueError
+
+
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    found = 0
+    for shift in range(0, 70, 7):
+        byte = content[at]
+        at += 1
+        found |= (byte & 127) << shift
+        if byte < 128:
+            return found, at
+    raise ValueError
+
+
+def _check_operator(node: Any) -> None:
+    operator = node.op_type
+    drops = operator == "Dropout" and len(node.input) > 2 and bool(node.input[2])
+    if operator in _RANDOM or drops:
+        raise _refused("without random operators", operator)
+    if operator in _CONTROL or any(given.HasField("g") or given.graphs for given in node.attribute):
+        raise _refused("without loops, branches and inner graphs", operator)
+    domain = named(node.domain)
+    if domain not in (MAIN, ML) or node.overload:
+        raise _refused("of ONNX's own operators", f"{node.domain}.{operator}"[:100])
+    if operator not in (_OPERATORS if domain == MAIN else _ML_OPERATORS):
+        raise _refused("of operators that are known to cost little", operator[:100])
+    if len(_attributes(node)) != len(node.attribute):
+        raise _refused("of attributes that are given once", operator)
+    if not node.output or not (node.input or operator == "Constant"):
+        raise _refused("of nodes with inputs and outputs", operator)
+    if operator in _TREES:
+        _check_trees(node)
+
+
+def _check_trees(node: Any) -> None:
+    """That each branch leads on, to a node further down the list, so that every walk ends."""
+    given = _attributes(node)
+    lists = [
+        np.array(given[f"nodes_{name}"].ints if f"nodes_{name}" in given else (), np.int64)
+        for name in ("treeids", "nodeids", "truenodeids", "falsenodeids")
+    ]
+    modes = given["nodes_modes"].strings if "nodes_modes" in given else ()
+    if len({len(modes), *map(len, lists)}) != 1 or not modes:
+        raise _refused("of trees whose nodes are all described", node.op_type)
+    trees, names, *branches = lists
+    inner = np.flatnonzero([mode != b"LEAF" for mode in modes])
+    # Places of (tree, node), both made dense, so that they are told by one number.
+    tree_of = np.unique(trees, return_inverse=True)[1]
+    every, name_of = np.unique(names, return_inverse=True)
+    codes = tree_of * len(every) + name_of
+    by_code = np.argsort(codes)
+    if (np.diff(codes[by_code]) == 0).any():
+        raise _refused("of trees whose nodes have names of their own", node.op_type)
+    for branch in branches:
+        target = np.searchsorted(every, branch[inner]).clip(0, len(every) - 1)
+        wanted = tree_of[inner] * len(every) + target
+        found = np.searchsorted(codes, wanted, sorter=by_code).clip(0, len(codes) - 1)
+        place = by_code[found]
+        exists = (every[target] == branch[inner]) & (codes[place] == wanted)
+        if not (exists & (place > inner)).all():
+            raise _refused("of trees whose branches lead on to later nodes", node.op_type)
+
+
+def _check_parts(model: Any) -> None:
+    """That there is nothing in any corner of it which it may not have."""
+    onnx = needed("onnx", "an ONNX model")
+    kinds = onnx.AttributeProto
+    fields = {kinds.FLOAT: "f", kinds.INT: "i", kinds.STRING: "s", kinds.TENSOR: "t"}
+    fields |= {kinds.FLOATS: "floats", kinds.INTS: "ints", kinds.STRINGS: "strings"}
+    numbers = graphs = 0
+    for part in _parts(model):
+        match part.DESCRIPTOR.name:
+            case "TensorProto":
+                outside = onnx.TensorProto.EXTERNAL
+                if part.data_location == outside or len(part.external_data):
+                    raise _refused("in one file, without external data", part.name[:100])
+                numbers += _size(part)
+                if numbers > MOST_NUMBERS:
+                    raise _refused(f"of at most {MOST_NUMBERS:,} constant numbers", "of more")
+            case "SparseTensorProto":
+                raise _refused("without sparse tensors", "one with them")
+            case "FunctionProto" | "TrainingInfoProto":
+                raise _refused("without functions and training of its own", "one with them")
+            case "GraphProto":
+                graphs += 1
+                if graphs > 1:
+                    raise _refused("without loops, branches and inner graphs", part.name[:100])
+            case "AttributeProto":
+                present = {field.name for field, _ in part.ListFields()}
+                if not present <= {"name", "type", "doc_string", fields.get(part.type)}:
+                    raise _refused("of numbers, texts and tensors as attributes", part.name[:100])
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    """All messages, whatever field they are in."""
+    waiting = [model]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        if part.DESCRIPTOR.name == "TensorProto":
+            continue  # only texts and numbers below, of which a list would make a copy
+        for field, value in part.ListFields():
+            if field.message_type is not None:
+                waiting.extend([value] if hasattr(value, "DESCRIPTOR") else value)
+
+
+def _size(tensor: Any) -> int:
+    """How many numbers it says it has, which must be as many as it has."""
+    kinds = _stored()
+    if tensor.data_type not in kinds or tensor.HasField("segment"):
+        raise _refused("of constants of usual types", tensor.name[:100])
+    size, field = kinds[tensor.data_type]
+    filled = {name for _, name in kinds.values() if len(getattr(tensor, name))}
+    count = math.prod(tensor.dims)
+    if tensor.HasField("raw_data"):
+        is_whole = size > 0 and not filled and len(tensor.raw_data) == count * size
+    else:
+        is_whole = filled <= {field} and len(getattr(tensor, field)) == count
+    if not is_whole or any(dim < 0 for dim in tensor.dims):
+        raise _refused("of constants with as many numbers as they say", tensor.name[:100])
+    return count
+
+
+def _stored() -> Mapping[int, tuple[int, str]]:
+    """Types: the bytes of a number (0: of any length), and where it is if not among the raw."""
+    kinds = needed("onnx", "an ONNX model").TensorProto
+    small = ((kinds.INT8, 1), (kinds.UINT8, 1), (kinds.BOOL, 1), (kinds.INT16, 2))
+    small += ((kinds.UINT16, 2), (kinds.FLOAT16, 2), (kinds.INT32, 4))
+    return {
+        **{kind: (size, "int32_data") for kind, size in small},
+        kinds.INT64: (8, "int64_data"),
+        kinds.UINT32: (4, "uint64_data"),
+        kinds.UINT64: (8, "uint64_data"),
+        kinds.FLOAT: (4, "float_data"),
+        kinds.DOUBLE: (8, "double_data"),
+        kinds.STRING: (0, "string_data"),
+    }
+
+
+# ----------------------------------------------------------------------- what is known
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Whether no record has a say in a value, and whether it is of floats for certain."""
+
+    is_fixed: bool
+    is_float: bool = False
+
+
+_LEFT_OUT = _Known(True)
+
+
+def _define(known: dict[str, _Known], name: str, value: _Known) -> None:
+    if not name or name in known:
+        raise _refused("of values with names of their own", name[:100])
+    known[name] = value
+
+
+def _is_float(kind: int) -> bool:
+    kinds = needed("onnx", "an ONNX model").TensorProto
+    return kind in (kinds.FLOAT, kinds.DOUBLE, kinds.FLOAT16)
+
+
+def _gives_floats(node: Any, given: list[_Known], at: int) -> bool:
+    attributes = _attributes(node)
+    match node.op_type:
+        case "Cast":
+            return "to" in attributes and _is_float(attributes["to"].i)
+        case "Constant" | "ConstantOfShape":
+            tensor = attributes["value"].t if "value" in attributes else None
+            return tensor is not None and _is_float(tensor.data_type)
+        case "Where":
+            return len(given) > 1 and given[1].is_float
+        case "Split":
+            return given[0].is_float
+        case operator if operator in _CLASSIFIERS:
+            return at == 1
+        case operator:
+            gives = _OPERATORS.get(operator) or _ML_OPERATORS[operator]
+            return at == 0 and (gives == _FLOAT or (gives == _SAME and given[0].is_float))
+
+
+def named(domain: str) -> str:
+    """A domain by the shorter of its names."""
+    return MAIN if domain == "ai.onnx" else domain
+
+
 def _width(tensor: Any) -> int | None:
     """Numbers for each record, as declared."""
     if not tensor.HasField("shape"):
@@ -162,7 +486,7 @@ def _width(tensor: Any) -> int | None:
     dims = tensor.shape.dim
     if len(dims) == 1:
         return 1
-    if len(dims) == 2 and dims[1].HasField("dim_value"):
+    if len(dims) == 2 and dims[1].HasField("dim_value") and dims[1].dim_value > 0:
         return int(dims[1].dim_value)
     return None
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import os
+import resource
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +25,7 @@ from holdfast.data.models.evaluators import (
     indices,
 )
 from holdfast.data.models.extras import needed
+from holdfast.data.models.graphs import MOST_WIDTH
 
 _NUMBERS: Mapping[str, type[Any]] = {
     "tensor(float)": np.float32,
@@ -31,6 +36,7 @@ _NUMBERS: Mapping[str, type[Any]] = {
 }
 _FLOATS = ("tensor(float)", "tensor(double)")
 _TEXT = "tensor(string)"
+_LIKES: tuple[Literal[0, 1], ...] = (0, 1)
 _LABELS = ("tensor(int64)", "tensor(int32)", "tensor(bool)", _TEXT)
 
 
@@ -45,6 +51,7 @@ class OnnxEvaluator(Evaluator):
         self, content: bytes, columns: Columns, want: Want, classes: Sequence[Label] | None
     ) -> None:
         self._session = _session(_prepared(content))
+        self.width = 0
         self._inputs = self._session.get_inputs()
         for given in self._inputs:
             if given.type not in _NUMBERS and given.type != _TEXT:
@@ -149,26 +156,44 @@ class OnnxEvaluator(Evaluator):
             self.width = 1
         elif len(shape) == 2 and isinstance(shape[1], int):
             self.width = shape[1]
-        elif classes is not None and labels:
-            self.width = len(classes)
         else:
             self.width = self._tried_width()
+        if not 1 <= self.width <= MOST_WIDTH:
+            required = f"from 1 to {MOST_WIDTH:,}"
+            raise Unfit(f"it gives {self.width:,} scores for each record, and not {required}")
+        # One score stands for two classes: that of the second.
+        if classes is not None and self.width != len(classes) and (self.width, len(classes)) != (1, 2):
+            given = f"{self.width:,} scores for each record, and there are {len(classes):,} classes"
+            raise Unfit(f"it gives {given}")
 
     def _tried_width(self) -> int:
+        """The width for made-up records, which then is that of all."""
         from holdfast.data.models.blocks import made_up
 
-        block = made_up(self.columns, self.form, 1, 0, None)
-        feed, _ = self._fed(block.slice(0, 1))
-        [found] = self._session.run([self._output], feed)
-        if found.ndim not in (1, 2) or len(found) != 1:
-            raise Unfit(f"its output for one record has the shape {found.shape}")
+        found, trouble = None, ""
+        for like in _LIKES:
+            feed, _ = self._fed(made_up(self.columns, self.form, 1, like, None).slice(0, 1))
+            try:
+                [found] = self._ran(feed)
+                break
+            except Exception as error:
+                trouble = type(error).__name__
+        if found is None:
+            raise Unfit(f"it does not say how many scores it gives, and on made-up rows: {trouble}")
+        if np.ndim(found) not in (1, 2) or len(found) != 1:
+            raise Unfit(f"its output for one record has the shape {np.shape(found)}")
         return 1 if found.ndim == 1 else int(found.shape[1])
+
+    def _ran(self, feed: Mapping[str, Any]) -> list[Any]:
+        with nothing_opened():
+            found: list[Any] = self._session.run([self._output], feed)
+        return found
 
     def __call__(self, part: Any, want: Want) -> NDArray[Any]:
         """What the session gives for a part."""
         feed, absent = self._fed(part)
         rows = len(part)
-        [found] = self._session.run([self._output], feed)
+        [found] = self._ran(feed)
         if not isinstance(found, np.ndarray):
             raise WrongAnswer(f"a tensor, not a {type(found).__name__}")
         if want == "scores":
@@ -193,6 +218,39 @@ def _whole(array: NDArray[Any], kind: str) -> NDArray[Any]:
     return array.astype(_NUMBERS[kind])
 
 
+# --------------------------------------------------------------------------- the session
+
+
+def leave() -> None:
+    """Go to a folder that is no more, so that a path leads nowhere that does not begin at the root.
+
+    All that a model needs has been imported by then.
+    """
+    for package in ("onnx", "onnx.numpy_helper", "onnxruntime", "pyarrow", "pyarrow.compute"):
+        needed(package, "an ONNX model")
+    try:
+        folder = tempfile.mkdtemp(prefix="holdfast-")
+        os.chdir(folder)
+        os.rmdir(folder)
+    except OSError:
+        os.chdir("/")
+
+
+@contextmanager
+def nothing_opened() -> Iterator[None]:
+    """While the runtime is at work, no file can be opened, nor anything else.
+
+    What is open stays so. The limit is lifted afterwards, as mapping shared memory takes a
+    descriptor; the runtime has no threads that could go on in the meantime.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def _session(content: bytes) -> Any:
     runtime = needed("onnxruntime", "an ONNX model")
     runtime.set_default_logger_severity(4)
@@ -203,7 +261,10 @@ def _session(content: bytes) -> Any:
     options.use_deterministic_compute = True
     # Never taken for a file of the runtime's own format, which nobody has looked into.
     options.add_session_config_entry("session.load_model_format", "ONNX")
-    return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    # Numbers next to zero take many times as long, so that a record's would show in the time.
+    options.add_session_config_entry("session.set_denormal_as_zero", "1")
+    with nothing_opened():
+        return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
 def _prepared(content: bytes) -> bytes:
@@ -214,6 +275,10 @@ def _prepared(content: bytes) -> bytes:
     onnx = needed("onnx", "an ONNX model")
     model = onnx.load_model_from_string(content)
     model.DiscardUnknownFields()
+    # What is said about it besides, which may be wrong; the runtime finds out for itself.
+    for field in ("value_info", "quantization_annotation", "metadata_props"):
+        model.graph.ClearField(field)
+    model.ClearField("metadata_props")
     mapped = {node.output[0]: node for node in model.graph.node if node.op_type == "ZipMap"}
     for output in model.graph.output:
         node = mapped.get(output.name)

@@ -288,12 +288,12 @@ def gemm(call: Call) -> list[Value]:
     width = right.shape[0 if call.integer("transB", 0) else 1]
     product = Rows((width,))
     added = call.value(2)
-    if added is None:
-        return [product]
-    if isinstance(added, Constant) and added.value is not None and added.value.ndim > 2:
-        raise NotProven
-    [summed] = broadcast(Call("Add", [product, added], {}, call.opset, 1))
-    return [summed]
+    if added is not None:
+        # It is repeated to the size of the product, and never the other way round.
+        [summed] = broadcast(Call("Add", [product, added], {}, call.opset, 1))
+        if summed != product:
+            raise NotProven
+    return [product]
 
 
 def batch_normalization(call: Call) -> list[Value]:
@@ -322,9 +322,21 @@ def regressor(targets: str) -> Rule:
     def rule(call: Call) -> list[Value]:
         call.only(1)
         call.rows(rank=2)
-        return [Rows((call.integer(targets, 1),))]
+        width = call.integer(targets, 1)
+        if width < 1:
+            raise NotProven
+        return [Rows((width,))]
 
     return rule
+
+
+def svm_regressor(call: Call) -> list[Value]:
+    """One number for each record: the runtime does not look at n_targets."""
+    call.only(1)
+    call.rows(rank=2)
+    if call.integer("n_targets", 1) != 1:
+        raise NotProven
+    return [Rows((1,))]
 
 
 def same_matrix(call: Call) -> list[Value]:
@@ -340,11 +352,15 @@ def one_hot(call: Call) -> list[Value]:
 
 
 def feature_vectorizer(call: Call) -> list[Value]:
-    """Matrices side by side."""
-    rows = [call.rows(at, rank=2) for at in range(len(call.given))]
-    sizes = [value.dims[0] for value in rows]
-    total = None if None in sizes else sum(size for size in sizes if size is not None)
-    return [Rows((total,))]
+    """Matrices side by side, each cut or filled up to the width that an attribute says.
+
+    Only if these are the widths that they have.
+    """
+    sizes = [call.rows(at, rank=2).dims[0] for at in range(len(call.given))]
+    widths = [size for size in sizes if size is not None]
+    if len(widths) != len(sizes) or call.attributes.get("inputdimensions") != widths:
+        raise NotProven
+    return [Rows((sum(widths),))]
 
 
 def array_feature_extractor(call: Call) -> list[Value]:

@@ -44,16 +44,8 @@ class ModelPayload:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether it runs no code but that of well-known libraries, which does not change.
-
-        A pickle names the modules of its classes and functions; whatever text in it is the name of
-        a module is taken for one.
-        """
-        if self.kind != "sklearn":
-            return self.kind == "onnx"
-        texts = (found for _, found, _ in pickletools.genops(self.content) if type(found) is str)
-        modules = {text.split(".")[0] for text in texts if text.split(".")[0] in sys.modules}
-        return modules <= _LIBRARIES
+        """Whether it runs no code but that of well-known libraries, which does not change."""
+        return self.kind == "onnx" or (self.kind == "sklearn" and not _modules(self.content))
 
 
 def payload_of(
@@ -109,7 +101,27 @@ def _estimator(model: Any, takes: Takes) -> ModelPayload:
         # from a file, which differ in what the objects in it share.
         with contextlib.suppress(Exception):
             content = pickle.dumps(pickle.loads(content), _PROTOCOL)
-    return ModelPayload("sklearn", content, _digest(content), takes, classes)
+    return ModelPayload("sklearn", content, _digest(content, _files(content)), takes, classes)
+
+
+def _modules(content: bytes) -> set[str]:
+    """Modules that a pickle names, those of well-known libraries left out.
+
+    Whatever text in it is the name of a module is taken for one.
+    """
+    texts = (found for _, found, _ in pickletools.genops(content) if type(found) is str)
+    named = {text for text in texts if text in sys.modules}
+    return {name for name in named if name.split(".")[0] not in _LIBRARIES}
+
+
+def _files(content: bytes) -> bytes:
+    """The files of those modules: a class that is edited makes another model of the same bytes."""
+    found = hashlib.sha256()
+    modules = sorted(_modules(content))
+    for name in modules:
+        with contextlib.suppress(OSError, TypeError):  # not every module is a file
+            found.update(Path(str(sys.modules[name].__file__)).read_bytes())
+    return found.digest() if modules else b""
 
 
 def _is_fitted(model: Any) -> bool:

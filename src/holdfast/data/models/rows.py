@@ -3,6 +3,9 @@
 The walk over the graph knows some operators and when they keep rows apart (:mod:`.operators`). It
 says yes only if all of the model is made of these. A model that it can't say yes to may be right
 all the same: it is given one record at a time, which is slow, and certain.
+
+What is said of a value's sizes must be what the runtime makes of it, whatever the file declares: a
+wrong width is a way to mix rows, by a reshape. A test compares the two for every rule.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import numpy as np
 from holdfast.data.models import operators as op
 from holdfast.data.models.described import Call, Constant, Maps, NotProven, Rows, Rule, Value
 from holdfast.data.models.extras import needed
-from holdfast.data.models.graphs import Graph
+from holdfast.data.models.graphs import MAIN, ML, Graph, named
 
 # Before, smaller inputs were repeated in another way.
 _OLDEST = 9
@@ -65,19 +68,17 @@ _ML_RULES: Mapping[str, Rule] = {
     "OneHotEncoder": op.one_hot,
     "Scaler": op.same_matrix,
     "SVMClassifier": op.classifier,
-    "SVMRegressor": op.regressor("n_targets"),
-    "TreeEnsemble": op.regressor("n_targets"),
+    "SVMRegressor": op.svm_regressor,
     "TreeEnsembleClassifier": op.classifier,
     "TreeEnsembleRegressor": op.regressor("n_targets"),
     "ZipMap": op.zip_map,
 }
-_MAIN, _ML = "", "ai.onnx.ml"
 
 
 def is_rowwise(content: bytes) -> bool:
     """Whether each output row is proven to depend on its input row alone.
 
-    Models with loops, branches, random operators or external data are refused with InvalidInput.
+    InvalidInput for models that are refused, however many records they are given (:mod:`.graphs`).
     """
     graph = Graph.of(content)
     try:
@@ -101,9 +102,7 @@ class _Walk:
 
     def walk(self) -> None:
         """Through all nodes, in their order, to the outputs; NotProven if in doubt."""
-        model, graph = self._graph.model, self._graph.graph
-        if model.functions or model.training_info or graph.sparse_initializer:
-            raise NotProven
+        graph = self._graph.graph
         for tensor in graph.initializer:
             self._define(tensor.name, Constant(self._array(tensor)))
         for given in graph.input:  # one that is an initializer, too, is defined twice
@@ -115,8 +114,8 @@ class _Walk:
                 raise NotProven
 
     def _take(self, node: Any) -> None:
-        domain = _named(node.domain)
-        rules = {_MAIN: _RULES, _ML: _ML_RULES}.get(domain)
+        domain = named(node.domain)
+        rules = {MAIN: _RULES, ML: _ML_RULES}.get(domain)
         if rules is None or domain not in self._opsets:
             raise NotProven
         call = Call(
@@ -126,7 +125,7 @@ class _Walk:
             self._opsets[domain],
             len(node.output),
         )
-        if domain == _MAIN and node.op_type == "Constant":
+        if domain == MAIN and node.op_type == "Constant":
             found: list[Value] = [self._constant(call)]
         elif node.op_type in rules:
             found = rules[node.op_type](call)
@@ -206,13 +205,10 @@ class _Walk:
     def _versions(self) -> dict[str, int]:
         found: dict[str, int] = {}
         for opset in self._graph.model.opset_import:
-            domain = _named(opset.domain)
+            domain = named(opset.domain)
             if found.setdefault(domain, int(opset.version)) != opset.version:
                 raise NotProven
-        if found.get(_MAIN, _OLDEST) < _OLDEST:
+        if found.get(MAIN, _OLDEST) < _OLDEST:
             raise NotProven
         return found
 
-
-def _named(domain: str) -> str:
-    return "" if domain == "ai.onnx" else domain

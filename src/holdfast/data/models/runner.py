@@ -35,6 +35,7 @@ from holdfast.data.models.crew import Crew, Order, dismiss, hire
 from holdfast.data.models.evaluation import Evaluation
 from holdfast.data.models.evaluators import Want
 from holdfast.data.models.extras import require
+from holdfast.data.models.local import LocalEvaluation, local_model
 from holdfast.data.models.payload import ModelPayload
 from holdfast.data.models.probing import Probe, probed
 from holdfast.errors import InvalidInput
@@ -117,12 +118,14 @@ class ModelRunner:
             require("onnxruntime", "evaluating an ONNX model")
             if only_single(payload.content):
                 self._cell = 1
+        self._local = local_model(payload, features, want, cell)
         self._crew: Crew | None = None
         self._busy = False
         self._owner = os.getpid()
 
     def __enter__(self) -> ModelRunner:
-        self._own_crew()
+        if self._local is None:
+            self._own_crew()
         return self
 
     def __exit__(
@@ -146,6 +149,8 @@ class ModelRunner:
         the wrong shape or type, and that hang on, or end the process with, three rows of zeros. Not
         refused are models that raise: a made-up row may well be one that they rightly raise on.
         """
+        if self._local is not None:
+            return self._local.probe()
         return probed(self._own_crew(), self.limits.seconds_per_block, self._cell)
 
     def evaluate(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Result]:
@@ -156,12 +161,15 @@ class ModelRunner:
         whatever came before.
         """
         probe = self.probe()
-        crew = self._own_crew()
         if self._busy:
             raise InvalidInput("a runner", "asked for one evaluation at a time", "busy")
         self.gave_up = False
         self._busy = True
-        evaluation = Evaluation(crew, probe, self.limits)
+        evaluation: Evaluation | LocalEvaluation
+        if self._local is not None:
+            evaluation = LocalEvaluation(self._local, self.limits)
+        else:
+            evaluation = Evaluation(self._own_crew(), probe, self.limits)
         try:
             for values, known in evaluation.run(_checked(blocks, self.features)):
                 self.gave_up = evaluation.gave_up

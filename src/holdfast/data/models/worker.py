@@ -35,11 +35,11 @@ _IMPORTS = 2 << 30
 
 def main(arguments: Sequence[str]) -> None:
     """Serve until the parent hangs up."""
-    reading, writing, lifeline, content, *slots = map(int, arguments)
+    reading, writing, bell, ring, lifeline, content, *slots = map(int, arguments)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     die_with(lifeline)
     np.seterr(all="ignore")
-    channel = Channel(reading, writing)
+    channel = Channel(reading, writing, bell, ring)
     try:
         channel.send({"hello": os.getpid()})
         Worker(channel, content, slots).serve()
@@ -121,8 +121,9 @@ def loaded(message: Message, content: memoryview) -> Evaluator:
         case "callable":
             return CallableEvaluator(content, columns, message["takes"])
         case _:
-            from holdfast.data.models.onnx_evaluator import OnnxEvaluator
+            from holdfast.data.models.onnx_evaluator import OnnxEvaluator, leave
 
+            leave()
             return OnnxEvaluator(bytes(content), columns, message["want"], message["classes"])
 
 
