@@ -135,3 +135,12 @@ def test_time_does_not_go_back(tmp_path) -> None:
         second = dataset.session().ask("age > 2")
         assert first.time <= second.time
         dataset.verify()
+
+
+@pytest.mark.parametrize("reach", [1e150, 1e30, 1e-140])
+def test_answers_of_any_range_can_be_shown(session, reach) -> None:
+    answer = session.ask(hf.mean("bmi", -reach, reach))
+    for shown in (str(answer), answer.explain(), answer._repr_html_()):
+        assert "±" in shown
+    table = session.ask(hf.totals("bmi", -reach, reach, by="age > 50"))
+    assert "true" in str(table)

@@ -13,13 +13,15 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from holdfast.data.models.evaluators import Unfit, WrongAnswer
+from holdfast.data.models.onnx_evaluator import OnnxEvaluator
 from holdfast.data.models.payload import payload_of
 from holdfast.data.models.rows import is_rowwise
 from holdfast.data.models.runner import Limits, ModelRunner
 from holdfast.errors import InvalidInput, MissingExtra
 from holdfast.queries import Schema
 
-from .onnx_graphs import FLOAT, TensorProto, f, i, model, node
+from .onnx_graphs import FLOAT, TensorProto, f, i, ml, model, node
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -144,6 +146,74 @@ def test_labels_of_unknown_classes():
         run(content, "scores", classes=(1, 2))
 
 
+class TestWidths:
+    """As many scores as there are classes, or one for two; found out before any record is read."""
+
+    COLUMNS = [(f"x{at}", "float") for at in range(3)]  # noqa: RUF012
+
+    def evaluator(self, *nodes, want="scores", classes=None, shape=None, constants=None):
+        graph = model(*nodes, output=("y", FLOAT, shape), constants=constants)
+        return OnnxEvaluator(graph.SerializeToString(), self.COLUMNS, want, classes)
+
+    @pytest.mark.parametrize("shape", [None, [None, None], [None, 3]])
+    @pytest.mark.parametrize("want", ["scores", "labels"])
+    def test_classes_and_scores_are_of_one_number(self, shape, want):
+        for classes in ((0, 1), (0, 1, 2, 3), (0,), ()):
+            with pytest.raises(Unfit, match="3 scores"):
+                self.evaluator(node("Relu", "x", "y"), want=want, classes=classes, shape=shape)
+        for fine in ((0, 1, 2), None):
+            found = self.evaluator(node("Relu", "x", "y"), want=want, classes=fine, shape=shape)
+            assert found.width == 3
+
+    @pytest.mark.parametrize("keep", [0, 1])
+    def test_one_score_is_of_two_classes(self, keep):
+        nodes = [node("ReduceSum", "x one", "y", keepdims=keep)]
+        for classes in (None, (0, 1)):
+            found = self.evaluator(*nodes, classes=classes, constants={"one": i(1)})
+            assert found.width == 1
+        with pytest.raises(Unfit, match="1 scores"):
+            self.evaluator(*nodes, classes=(0, 1, 2), constants={"one": i(1)})
+
+    def test_no_scores_at_all(self):
+        constants = {"none": np.zeros(0, np.int64)}
+        with pytest.raises(Unfit, match="gives 0 scores"):
+            self.evaluator(node("Gather", "x none", "y", axis=1), constants=constants)
+        constants = {"w": np.zeros((3, 20_001), np.float32)}
+        with pytest.raises(Unfit, match="20,001 scores"):
+            self.evaluator(node("MatMul", "x w", "y"), constants=constants)
+
+    def test_labels_of_no_class(self):
+        label = ("y", TensorProto.INT64, [None])
+        graph = model(node("ArgMax", "x", "y", axis=1, keepdims=0), output=label)
+        with pytest.raises(Unfit, match="classes"):
+            OnnxEvaluator(graph.SerializeToString(), self.COLUMNS, "labels", ())
+
+    def test_a_width_that_is_not_declared_is_held_fixed(self):
+        """Here it is the number of records; a call that gives another has failed."""
+        turned = node("Transpose", "x", "t", perm=[1, 0])
+        found = self.evaluator(turned, node("MatMul", "x t", "y"))
+        assert found.width == 1
+        assert found(MATRIX[:1], "scores").shape == (1, 1)
+        with pytest.raises(WrongAnswer, match=r"\(2, 2\)"):
+            found(MATRIX[:2], "scores")
+
+    def test_a_width_that_made_up_rows_do_not_tell(self):
+        nodes = [
+            ml("OneHotEncoder", "x", "h", cats_int64s=[7, 8], zeros=0),
+            node("ReduceSum", "h one", "y", keepdims=0),
+        ]
+        with pytest.raises(Unfit, match="made-up rows"):
+            self.evaluator(*nodes, constants={"one": i(1)})
+        found = self.evaluator(*nodes, classes=("a", "b"), constants={"one": i(1)})
+        assert found.width == 2
+        assert found(np.array([[7.0, 8, 8]]), "scores").tolist() == [[1, 2]]
+
+    def test_the_runner_refuses_before_any_record_is_read(self):
+        graph = model(node("Relu", "x", "y"), output=("y", FLOAT, [None, 3]))
+        with pytest.raises(InvalidInput, match="3 scores for each record, of 2 classes"):
+            run(graph.SerializeToString(), "scores", classes=(0, 1))
+
+
 def test_a_model_that_may_mix_rows_is_given_one_record_at_a_time():
     centred = model(
         node("ReduceMean", "x zero", "m", keepdims=1),
@@ -161,7 +231,7 @@ def test_a_model_that_may_mix_rows_is_given_one_record_at_a_time():
     ("graph", "says"),
     [
         (model(node("Relu", "x", "y"), inputs=[("x", FLOAT, [None, 5])]), "5 features"),
-        (model(node("Nonsense", "x", "y")), "Nonsense"),
+        (model(node("Relu", "x c", "y"), constants={"c": f(1)}), "Relu"),
         (model(node("Relu", "x", "y"), inputs=[("x", FLOAT, [None])]), "one input for all"),
         (
             model(node("Relu", "x", "y"), inputs=[("x", TensorProto.FLOAT16, [None, 3])]),

@@ -222,3 +222,30 @@ def test_the_same_function_of_a_matrix_and_of_a_batch_are_two_models():
     matrix, batch = payload_of(first), payload_of(first, takes="arrow")
     assert matrix.digest != batch.digest
     assert batch.digest == payload_of(first, takes="arrow").digest
+
+
+def test_an_estimator_of_an_edited_module_is_another_model(tmp_path, monkeypatch):
+    source = (
+        "from sklearn.base import BaseEstimator, ClassifierMixin\n"
+        "class Mine(ClassifierMixin, BaseEstimator):\n"
+        "    def fit(self, X, y):\n"
+        "        self.classes_ = [False, True]\n"
+        "        return self\n"
+        "    def predict(self, X):\n"
+        "        return X[:, 0] > {limit}\n"
+    )
+    path = tmp_path / "minemodule.py"
+    path.write_text(source.format(limit=0))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("minemodule")
+    try:
+        model = module.Mine().fit(None, None)
+        before = payload_of(model)
+        assert not before.is_plain
+        assert payload_of(model).digest == before.digest
+        path.write_text(source.format(limit=1))
+        after = payload_of(model)
+        assert after.content == before.content
+        assert after.digest != before.digest
+    finally:
+        del sys.modules["minemodule"]

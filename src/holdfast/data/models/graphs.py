@@ -158,7 +158,11 @@ class Graph:
                     raise _refused(required, f"one whose {operator} depends on it")
             fixed = operator in ("Shape", "Size") or all(value.is_fixed for value in given)
             is_float = fixed or any(value.is_float for value in given)
-            if operator in ("Div", "Mod") and not is_float and not self._is_positive(node.input[-1]):
+            if (
+                operator in ("Div", "Mod")
+                and not is_float
+                and not self._is_positive(node.input[-1])
+            ):
                 # The least whole number divided by -1 ends the process.
                 required = "without divisions of whole numbers by what is not a positive constant"
                 raise _refused(required, f"one with such a {operator}")
@@ -260,41 +264,47 @@ _RUNS = {
 
 def _count_parts(content: bytes, kind: Any) -> None:
     """See to it that there are not too many, before memory is taken for each."""
-    parts, waiting = 0, [(0, len(content), kind, 0)]
+    parts, below = 0, dict[str, dict[int, Any]]()
+    waiting = [(0, len(content), kind, 0)]
     while waiting:
         at, stop, kind, depth = waiting.pop()
+        if depth > MOST_DEPTH:
+            raise _refused("of parts that are not deeply nested", "such a one")
         runs = _RUNS if kind.name == "AttributeProto" else {}
+        if kind.full_name not in below:
+            fields = {field.number: field.message_type for field in kind.fields}
+            below[kind.full_name] = {number: one for number, one in fields.items() if one}
+        inner = below[kind.full_name]
         while at < stop:
             parts += 1
             if parts > MOST_PARTS:
                 raise _refused(f"of at most {MOST_PARTS:,} parts", "of more")
-            run = runs[content[at]].match(content, at, stop) if content[at] in runs else None
-            if run is not None:
+            tag = content[at]
+            if tag in runs and (run := runs[tag].match(content, at, stop)) is not None:
                 at = run.end()
                 continue
-            tag, at = _varint(content, at)
+            tag, at = (tag, at + 1) if tag < 128 else _varint(content, at)
             match tag & 7:
+                case 2:
+                    size, at = _varint(content, at)
+                    if size and tag >> 3 in inner:
+                        waiting.append((at, at + size, inner[tag >> 3], depth + 1))
+                    at += size
                 case 0:
                     _, at = _varint(content, at)
                 case 1:
                     at += 8
                 case 5:
                     at += 4
-                case 2:
-                    size, at = _varint(content, at)
-                    field = kind.fields_by_number.get(tag >> 3)
-                    if at + size > stop:
-                        raise ValueError
-                    if field is not None and field.message_type is not None:
-                        if depth == MOST_DEPTH:
-                            raise _refused("of parts that are not deeply nested", "such a one")
-                        waiting.append((at, at + size, field.message_type, depth + 1))
-                    at += size
                 case _:
                     raise ValueError
+        if at != stop:
+            raise ValueError
 
 
 def _varint(content: bytes, at: int) -> tuple[int, int]:
+    if content[at] < 128:
+        return content[at], at + 1
     found = 0
     for shift in range(0, 70, 7):
         byte = content[at]

@@ -140,7 +140,7 @@ class OnnxEvaluator(Evaluator):
         self._classes: NDArray[Any] | None = None
         if want == "labels" and labels:
             self._output = labels[0].name
-            if classes is None:
+            if not classes:
                 raise Unfit("it does not say its classes; name them when the payload is made")
             texts = labels[0].type == _TEXT
             if any(isinstance(value, str) != texts for value in classes):
@@ -157,16 +157,17 @@ class OnnxEvaluator(Evaluator):
         elif len(shape) == 2 and isinstance(shape[1], int):
             self.width = shape[1]
         else:
-            self.width = self._tried_width()
+            self.width = self._tried_width(classes)
         if not 1 <= self.width <= MOST_WIDTH:
             required = f"from 1 to {MOST_WIDTH:,}"
             raise Unfit(f"it gives {self.width:,} scores for each record, and not {required}")
         # One score stands for two classes: that of the second.
-        if classes is not None and self.width != len(classes) and (self.width, len(classes)) != (1, 2):
-            given = f"{self.width:,} scores for each record, and there are {len(classes):,} classes"
-            raise Unfit(f"it gives {given}")
+        if classes is not None and (self.width, len(classes)) != (1, 2):
+            count = len(classes)
+            if self.width != count:
+                raise Unfit(f"it gives {self.width:,} scores for each record, of {count:,} classes")
 
-    def _tried_width(self) -> int:
+    def _tried_width(self, classes: Sequence[Label] | None) -> int:
         """The width for made-up records, which then is that of all."""
         from holdfast.data.models.blocks import made_up
 
@@ -179,6 +180,8 @@ class OnnxEvaluator(Evaluator):
             except Exception as error:
                 trouble = type(error).__name__
         if found is None:
+            if classes is not None:  # so many are expected, and others a failed call
+                return len(classes)
             raise Unfit(f"it does not say how many scores it gives, and on made-up rows: {trouble}")
         if np.ndim(found) not in (1, 2) or len(found) != 1:
             raise Unfit(f"its output for one record has the shape {np.shape(found)}")
@@ -222,12 +225,7 @@ def _whole(array: NDArray[Any], kind: str) -> NDArray[Any]:
 
 
 def leave() -> None:
-    """Go to a folder that is no more, so that a path leads nowhere that does not begin at the root.
-
-    All that a model needs has been imported by then.
-    """
-    for package in ("onnx", "onnx.numpy_helper", "onnxruntime", "pyarrow", "pyarrow.compute"):
-        needed(package, "an ONNX model")
+    """Go to a folder that is no more, so that a path leads nowhere that does not begin at the root."""
     try:
         folder = tempfile.mkdtemp(prefix="holdfast-")
         os.chdir(folder)

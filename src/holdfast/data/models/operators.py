@@ -331,10 +331,10 @@ def regressor(targets: str) -> Rule:
 
 
 def svm_regressor(call: Call) -> list[Value]:
-    """One number for each record: the runtime does not look at n_targets."""
+    """One number for each record, whatever a file may say of targets as other regressors have."""
     call.only(1)
     call.rows(rank=2)
-    if call.integer("n_targets", 1) != 1:
+    if "n_targets" in call.attributes:
         raise NotProven
     return [Rows((1,))]
 

@@ -80,12 +80,18 @@ def is_rowwise(content: bytes) -> bool:
 
     InvalidInput for models that are refused, however many records they are given (:mod:`.graphs`).
     """
-    graph = Graph.of(content)
     try:
-        _Walk(graph).walk()
+        described(Graph.of(content))
     except NotProven:
         return False
     return True
+
+
+def described(graph: Graph) -> dict[str, Value]:
+    """What is proven of each value of a graph by its name; NotProven if not of all."""
+    walk = _Walk(graph)
+    walk.walk()
+    return walk.values
 
 
 def only_single(content: bytes) -> bool:
@@ -98,7 +104,7 @@ class _Walk:
         self._onnx = needed("onnx", "an ONNX model")
         self._graph = graph
         self._opsets = self._versions()
-        self._values: dict[str, Value] = {}
+        self.values: dict[str, Value] = {}
 
     def walk(self) -> None:
         """Through all nodes, in their order, to the outputs; NotProven if in doubt."""
@@ -110,7 +116,7 @@ class _Walk:
         for node in graph.node:
             self._take(node)
         for output in graph.output:
-            if not isinstance(self._values.get(output.name), Rows | Maps):
+            if not isinstance(self.values.get(output.name), Rows | Maps):
                 raise NotProven
 
     def _take(self, node: Any) -> None:
@@ -120,7 +126,7 @@ class _Walk:
             raise NotProven
         call = Call(
             node.op_type,
-            [self._values[name] if name else None for name in self._known(node.input)],
+            [self.values[name] if name else None for name in self._known(node.input)],
             self._attributes(node),
             self._opsets[domain],
             len(node.output),
@@ -138,14 +144,14 @@ class _Walk:
                 self._define(name, value)
 
     def _known(self, names: Any) -> list[str]:
-        if any(name and name not in self._values for name in names):
+        if any(name and name not in self.values for name in names):
             raise NotProven
         return list(names)
 
     def _define(self, name: str, value: Value) -> None:
-        if not name or name in self._values:
+        if not name or name in self.values:
             raise NotProven
-        self._values[name] = value
+        self.values[name] = value
 
     def _input(self, given: Any) -> Rows:
         """As the runtime checks it: the number of axes, and their sizes where they are numbers."""
@@ -211,4 +217,3 @@ class _Walk:
         if found.get(MAIN, _OLDEST) < _OLDEST:
             raise NotProven
         return found
-
