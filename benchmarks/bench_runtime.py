@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from side_by_side import best, report
 
 import holdfast as hf
 
@@ -46,17 +47,6 @@ def table(count: int) -> pl.DataFrame:
     )
 
 
-def best(turns: int, *sides: Callable[[], object]) -> list[float]:
-    """The best time of each side, taking turns."""
-    times = [float("inf")] * len(sides)
-    for _ in range(turns):
-        for i, side in enumerate(sides):
-            start = time.perf_counter()
-            side()
-            times[i] = min(times[i], time.perf_counter() - start)
-    return times
-
-
 def rates(seconds: float, *sides: Callable[[], object]) -> list[float]:
     """Calls a second of each side, in slices that take turns; the median slice counts."""
     slices: list[list[float]] = [[] for _ in sides]
@@ -68,13 +58,6 @@ def rates(seconds: float, *sides: Callable[[], object]) -> list[float]:
                 calls += 1
             slices[i].append(calls / (time.perf_counter() - start))
     return [sorted(found)[len(found) // 2] for found in slices]
-
-
-def report(what: str, ratio: float, wanted: str, detail: str = "") -> None:
-    """One line, and whether it is what was wanted, such as ``<= 1.3``."""
-    sign, limit = wanted.split()
-    holds = ratio >= float(limit) if sign == ">=" else ratio <= float(limit)
-    print(f"{'ok  ' if holds else 'MISS'}  {what:<58} {ratio:8.3f}  (wanted {wanted})   {detail}")
 
 
 class Syncing:

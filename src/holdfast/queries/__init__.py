@@ -7,19 +7,7 @@ from holdfast.queries.derived import Derived, DerivedNumber, Gate, Rate, Reading
 from holdfast.queries.fitting import Fit, FitForm, fit
 from holdfast.queries.groups import GroupMeans, means
 from holdfast.queries.measure import GRID_BITS, Contrast, Measure
-from holdfast.queries.models import (
-    Improvement,
-    Model,
-    ModelMeasure,
-    ModelScore,
-    ModelTable,
-    accuracy,
-    brier,
-    calibration,
-    confusion,
-    improvement,
-    loss,
-)
+from holdfast.queries.models import Improvement, Model, ModelMeasure, ModelScore, ModelTable
 from holdfast.queries.pairs import (
     PairMeasure,
     PairStatistic,
@@ -32,6 +20,14 @@ from holdfast.queries.pairs import (
 from holdfast.queries.ranking import Auc, ModelAuc, ModelPairs, auc
 from holdfast.queries.reading import form_of, query_of
 from holdfast.queries.schema import ColumnType, Schema
+from holdfast.queries.scoring import (
+    accuracy,
+    brier,
+    calibration,
+    confusion,
+    improvement,
+    loss,
+)
 from holdfast.queries.selection import Select, SelectForm, select
 from holdfast.queries.statistical import Difference, Statistical, difference, fraction, mean
 

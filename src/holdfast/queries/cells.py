@@ -14,12 +14,17 @@ from holdfast.queries.axes import BETWEEN_AXES, MOST_CELLS, Axis, axis_of, read_
 from holdfast.queries.base import Charged, NumberForm, Source
 from holdfast.queries.canonical import canonical, number
 from holdfast.queries.canonical import text as quoted
-from holdfast.queries.expressions import LARGEST
 from holdfast.queries.lexer import LONGEST_QUERY
 from holdfast.queries.measure import Measure
 from holdfast.queries.parser import Parser, parse
 from holdfast.queries.schema import Schema
-from holdfast.queries.statistical import Statistical, checked_bounds, read_bounds, written
+from holdfast.queries.statistical import (
+    Statistical,
+    checked_bounds,
+    checked_number,
+    read_bounds,
+    written,
+)
 
 MOST_AXES = 4
 """Axes of a crosstab."""
@@ -244,15 +249,5 @@ def _cell(name: str, given: object) -> str:
 
 
 def _edge(name: str, given: object) -> str:
-    required = f"a list of numbers from {-LARGEST:g} to {LARGEST:g}"
-    if name == "cells":
-        required += ", of texts or of truth values"
-    if isinstance(given, bool | str | bytes | None):
-        raise InvalidInput(name, required, given)
-    try:
-        value = float(given)  # type: ignore[arg-type]  # what isn't a number raises
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(name, required, given) from None
-    if not (math.isfinite(value) and abs(value) <= LARGEST):
-        raise InvalidInput(name, required, given)
-    return number(value + 0.0)
+    listed = "a list of texts, of truth values or of numbers" if name == "cells" else "numbers"
+    return number(checked_number(name, given, listed))

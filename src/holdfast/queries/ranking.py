@@ -14,10 +14,11 @@ from holdfast.queries.canonical import canonical
 from holdfast.queries.cells import CellMeasure
 from holdfast.queries.derived import DerivedNumber, Reading, down, readable, up, whole
 from holdfast.queries.expressions import Expression, IsNull, Not
-from holdfast.queries.models import ModelMeasure, ModelScore, accuracy, checked_target
+from holdfast.queries.models import ModelMeasure, ModelScore, checked_target
 from holdfast.queries.pairs import PairStatistic
 from holdfast.queries.parser import Parser, joined, parse
 from holdfast.queries.schema import Schema
+from holdfast.queries.scoring import accuracy
 from holdfast.queries.statistical import Statistical, written
 
 

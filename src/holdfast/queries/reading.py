@@ -13,11 +13,11 @@ from holdfast.queries.derived import read_limit, read_rate
 from holdfast.queries.fitting import read_fit
 from holdfast.queries.groups import read_means
 from holdfast.queries.lexer import LONGEST_QUERY, LONGEST_SELECTION, Kind
-from holdfast.queries.models import read_improvement, read_model
 from holdfast.queries.pairs import read_pairs
 from holdfast.queries.parser import Parser
 from holdfast.queries.ranking import read_auc, read_classes, read_model_auc
 from holdfast.queries.schema import Schema
+from holdfast.queries.scoring import read_improvement, read_model
 from holdfast.queries.selection import Select, read_select
 from holdfast.queries.statistical import Statistical, contrasted, read_statistical, written
 

@@ -219,15 +219,16 @@ def read_bounds(parser: Parser, example: str) -> tuple[float, float]:
 
 def checked_bounds(low: object, high: object) -> tuple[float, float]:
     """Both bounds, checked."""
-    first, last = _bound("low", low), _bound("high", high)
+    first, last = checked_number("low", low), checked_number("high", high)
     if not last - first >= _NARROWEST:
         required = f"above low = {number(first)} (by {_NARROWEST:g} or more)"
         raise InvalidInput("high", required, high)
     return first, last
 
 
-def _bound(name: str, given: object) -> float:
-    required = f"a number from {-LARGEST:g} to {LARGEST:g}"
+def checked_number(name: str, given: object, required: str = "a number") -> float:
+    """A number that a query may hold."""
+    required = f"{required} from {-LARGEST:g} to {LARGEST:g}"
     if isinstance(given, bool | str | bytes | None):
         raise InvalidInput(name, required, given)
     try:

@@ -151,8 +151,8 @@ class TestWidths:
 
     COLUMNS = [(f"x{at}", "float") for at in range(3)]  # noqa: RUF012
 
-    def evaluator(self, *nodes, want="scores", classes=None, shape=None, constants=None):
-        graph = model(*nodes, output=("y", FLOAT, shape), constants=constants)
+    def evaluator(self, *nodes, want="scores", classes=None, shape=None, **more):
+        graph = model(*nodes, output=("y", FLOAT, shape), **more)
         return OnnxEvaluator(graph.SerializeToString(), self.COLUMNS, want, classes)
 
     @pytest.mark.parametrize("shape", [None, [None, None], [None, 3]])
@@ -200,13 +200,15 @@ class TestWidths:
     def test_a_width_that_made_up_rows_do_not_tell(self):
         nodes = [
             ml("OneHotEncoder", "x", "h", cats_int64s=[7, 8], zeros=0),
-            node("ReduceSum", "h one", "y", keepdims=0),
+            node("ReduceMax", "h last", "y", keepdims=0),
         ]
+        more = {"constants": {"last": i(2)}, "inputs": [("x", FLOAT, [None, None])]}
         with pytest.raises(Unfit, match="made-up rows"):
-            self.evaluator(*nodes, constants={"one": i(1)})
-        found = self.evaluator(*nodes, classes=("a", "b"), constants={"one": i(1)})
-        assert found.width == 2
-        assert found(np.array([[7.0, 8, 8]]), "scores").tolist() == [[1, 2]]
+            self.evaluator(*nodes, **more)
+        found = self.evaluator(*nodes, classes=("a", "b", "c"), **more)
+        assert found.width == 3
+        assert found(np.array([[7.0, 8, 8]]), "scores").tolist() == [[1, 1, 1]]
+        assert self.evaluator(*nodes, classes=("a", "b"), **more).width == 2  # each call then fails
 
     def test_the_runner_refuses_before_any_record_is_read(self):
         graph = model(node("Relu", "x", "y"), output=("y", FLOAT, [None, 3]))

@@ -87,7 +87,7 @@ def cases():
             yield from each(operator, "s s", before=(DOWN,))
         else:
             more = {"fmod": [1]} if operator == "Mod" else {}
-            for other in "v row one six deep column scalar wide x".split():
+            for other in ["v", "row", "one", "six", "deep", "column", "scalar", "wide", "x"]:
                 yield from each(operator, f"x {other}", **more)
                 yield from each(operator, f"{other} x", **more)
             yield from each(operator, "x s", before=(DOWN,), **more)
@@ -95,7 +95,7 @@ def cases():
             yield from each(operator, "u row", before=(UP,), **more)
             yield from each(operator, "u t", before=(UP, OUT), **more)
     for operator in [*rows._REDUCE.split(), "ReduceSum"]:
-        for axes in "i0 i1 in1 i12 i02".split():
+        for axes in ["i0", "i1", "in1", "i12", "i02"]:
             yield from each(operator, f"x {axes}", keepdims=[0, 1, None])
             yield from each(operator, f"t {axes}", before=(UP, OUT), keepdims=[0, 1, None])
         yield from each(operator, "x", opset=11, axes=[[0], [1], [-1], None], keepdims=[0, 1])
@@ -116,7 +116,7 @@ def cases():
         yield from each("Flatten", "x", axis=[axis])
         yield from each("Flatten", "t", before=(UP, OUT), axis=[axis])
         yield from each("Flatten", "s", before=(DOWN,), axis=[axis])
-        for chosen in "i0 i02 places scalar".split():
+        for chosen in ["i0", "i02", "places", "scalar"]:
             yield from each("Gather", f"x {chosen}", axis=[axis])
             yield from each("Gather", f"t {chosen}", before=(UP, OUT), axis=[axis])
         best = node("ArgMax", "x", "a", axis=1, keepdims=0)
@@ -130,17 +130,17 @@ def cases():
         yield from each("Split", "x i12", "y z", axis=[axis])
         yield from each("Slice", f"x i1 i2 {'i0' if axis == 0 else 'i1'}")
         yield from each("Slice", f"t i1 i2 {'in1' if axis == 0 else 'i1'}", before=(UP, OUT))
-    for added in "v v4 one scalar wide row column six deep x".split():
+    for added in ["v", "v4", "one", "scalar", "wide", "row", "column", "six", "deep", "x"]:
         yield from each("Gemm", f"x w {added}", transA=[0, 1], transB=[0, 1], beta=[0.5])
         yield from each("Gemm", f"x wt {added}", transB=[0, 1], alpha=[2.0])
         yield from each("Gemm", f"x square {added}")
     yield from each("Gemm", "x w", alpha=[0.5])
     yield from each("Gemm", "x square s", before=(DOWN,))
-    for right in "w wt v row deep square six".split():
+    for right in ["w", "wt", "v", "row", "deep", "square", "six"]:
         yield from each("MatMul", f"x {right}")
         yield from each("MatMul", f"t {right}", before=(UP, OUT))
         yield from each("MatMul", f"{right} x")
-    for axes in "i0 i1 i2 in1 i12 i02".split():
+    for axes in ["i0", "i1", "i2", "in1", "i12", "i02"]:
         yield from each("Squeeze", f"u {axes}", before=(UP,))
         yield from each("Unsqueeze", f"x {axes}")
     yield from each("Squeeze", "u", before=(UP,))
@@ -155,7 +155,7 @@ def cases():
     yield from each("BatchNormalization", "t v v v v", before=(UP, OUT), epsilon=[0.1])
     yield from each("BatchNormalization", norms, "y p q", training_mode=[1])
     # ai.onnx.ml
-    for chosen in "i0 i02 i12 places".split():
+    for chosen in ["i0", "i02", "i12", "places"]:
         yield from each("ArrayFeatureExtractor", f"x {chosen}", make=ml)
         yield from each("ArrayFeatureExtractor", f"t {chosen}", before=(UP, OUT), make=ml)
         yield from each("ArrayFeatureExtractor", f"s {chosen}", before=(DOWN,), make=ml)
@@ -252,7 +252,7 @@ def compared(graph, values, sizes=(1, 2, 3, 6)):
             shape, belief = np.shape(array), values[name]
             text = f"{name}: {belief}, but {shape}\n{onnx.printer.to_text(graph)}"
             if isinstance(belief, Rows):
-                assert len(shape) == belief.rank and shape[0] == count, text
+                assert (len(shape), shape[0]) == (belief.rank, count), text
                 for size, dim in zip(shape[1:], belief.dims, strict=True):
                     assert dim is None or dim == size, text
             elif isinstance(belief, Lying):

@@ -34,50 +34,38 @@ MOST_NUMBERS = 1 << 27
 MAIN, ML = "", "ai.onnx.ml"
 
 _RANDOM = """Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform
-RandomUniformLike""".split()
+RandomUniformLike"""
 _CONTROL = ("If", "Loop", "Scan", "SequenceMap")
 _PASSING = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Flatten"})
 _CLASSIFIERS = frozenset({"LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier"})
 
-# Operators of bounded cost, by what they give: floats always, the type of the first input (of the
-# second for Where), or anything else.
-_FLOAT, _SAME, _OTHER = "float", "same", "other"
-_OPERATORS: Mapping[str, str] = {
-    **dict.fromkeys(
-        """Acos Acosh Asin Asinh Atan Atanh BatchNormalization Ceil Celu Cos Cosh Elu Exp Floor Gelu
-        HardSigmoid HardSwish Hardmax LayerNormalization LeakyRelu Log LogSoftmax LpNormalization
-        Mish Reciprocal Round Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Tan Tanh
-        ThresholdedRelu""".split(),
-        _FLOAT,
-    ),
-    **dict.fromkeys(
-        """Abs Add Clip Concat CumSum Div Dropout Erf Expand Flatten Gather Gemm Identity MatMul Max
-        Mean Min Mod Mul Neg PRelu Pad Pow Range ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp
-        ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Sign Slice
-        Split Squeeze Sub Sum Tile TopK Transpose Unsqueeze Where""".split(),
-        _SAME,
-    ),
-    **dict.fromkeys(
-        """And ArgMax ArgMin Cast Constant ConstantOfShape Equal Greater GreaterOrEqual IsInf IsNaN
-        Less LessOrEqual Not OneHot Or Shape Size Xor""".split(),
-        _OTHER,
-    ),
+# Operators of bounded cost, by what they give: floats always; what the first input is of (for
+# Where, the second); or something else.
+_FLOATS = """Acos Acosh Asin Asinh Atan Atanh BatchNormalization Ceil Celu Cos Cosh Elu Exp Floor
+Gelu HardSigmoid HardSwish Hardmax LayerNormalization LeakyRelu Log LogSoftmax LpNormalization Mish
+Reciprocal Round Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Tan Tanh ThresholdedRelu"""
+_SAME = """Abs Add Clip Concat CumSum Div Dropout Erf Expand Flatten Gather Gemm Identity MatMul Max
+Mean Min Mod Mul Neg PRelu Pad Pow Range ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax
+ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Sign Slice Split Squeeze Sub
+Sum Tile TopK Transpose Unsqueeze Where"""
+_OTHERS = """And ArgMax ArgMin Cast Constant ConstantOfShape Equal Greater GreaterOrEqual IsInf
+IsNaN Less LessOrEqual Not OneHot Or Shape Size Xor"""
+_ML_FLOATS = """FeatureVectorizer LinearRegressor Normalizer OneHotEncoder SVMRegressor Scaler
+TreeEnsembleRegressor"""
+_ML_SAME = "ArrayFeatureExtractor Binarizer Imputer"
+_ML_OTHERS = "LabelEncoder LinearClassifier SVMClassifier TreeEnsembleClassifier ZipMap"
+_OPERATORS: Mapping[str, frozenset[str]] = {
+    MAIN: frozenset(f"{_FLOATS} {_SAME} {_OTHERS}".split()),
+    ML: frozenset(f"{_ML_FLOATS} {_ML_SAME} {_ML_OTHERS}".split()),
 }
-_ML_OPERATORS: Mapping[str, str] = {
-    **dict.fromkeys(
-        """FeatureVectorizer LinearRegressor Normalizer OneHotEncoder SVMRegressor Scaler
-        TreeEnsembleRegressor""".split(),
-        _FLOAT,
-    ),
-    **dict.fromkeys("ArrayFeatureExtractor Binarizer Imputer".split(), _SAME),
-    **dict.fromkeys(
-        "LabelEncoder LinearClassifier SVMClassifier TreeEnsembleClassifier ZipMap".split(), _OTHER
-    ),
-}
+_GIVE_FLOATS = frozenset(f"{_FLOATS} {_ML_FLOATS}".split())
+_GIVE_THE_SAME = frozenset(f"{_SAME} {_ML_SAME}".split())
+
 # Inputs that decide how large an output is.
+_SECOND = "CumSum Expand OneHot Reshape Split Squeeze Tile TopK Unsqueeze"
 _SIZES: Mapping[str, tuple[int, ...]] = {
-    **{name: (1,) for name in _OPERATORS if name.startswith("Reduce")},
-    **dict.fromkeys("CumSum Expand OneHot Reshape Split Squeeze Tile TopK Unsqueeze".split(), (1,)),
+    **dict.fromkeys(_SECOND.split(), (1,)),
+    **{name: (1,) for name in _OPERATORS[MAIN] if name.startswith("Reduce")},
     "ConstantOfShape": (0,),
     "Pad": (1, 3),
     "Range": (0, 1, 2),
@@ -318,14 +306,14 @@ def _varint(content: bytes, at: int) -> tuple[int, int]:
 def _check_operator(node: Any) -> None:
     operator = node.op_type
     drops = operator == "Dropout" and len(node.input) > 2 and bool(node.input[2])
-    if operator in _RANDOM or drops:
+    if operator in _RANDOM.split() or drops:
         raise _refused("without random operators", operator)
     if operator in _CONTROL or any(given.HasField("g") or given.graphs for given in node.attribute):
         raise _refused("without loops, branches and inner graphs", operator)
     domain = named(node.domain)
-    if domain not in (MAIN, ML) or node.overload:
+    if domain not in _OPERATORS or node.overload:
         raise _refused("of ONNX's own operators", f"{node.domain}.{operator}"[:100])
-    if operator not in (_OPERATORS if domain == MAIN else _ML_OPERATORS):
+    if operator not in _OPERATORS[domain]:
         raise _refused("of operators that are known to cost little", operator[:100])
     if len(_attributes(node)) != len(node.attribute):
         raise _refused("of attributes that are given once", operator)
@@ -414,7 +402,7 @@ def _size(tensor: Any) -> int:
         raise _refused("of constants of usual types", tensor.name[:100])
     size, field = kinds[tensor.data_type]
     filled = {name for _, name in kinds.values() if len(getattr(tensor, name))}
-    count = math.prod(tensor.dims)
+    count: int = math.prod(tensor.dims)
     if tensor.HasField("raw_data"):
         is_whole = size > 0 and not filled and len(tensor.raw_data) == count * size
     else:
@@ -427,10 +415,10 @@ def _size(tensor: Any) -> int:
 def _stored() -> Mapping[int, tuple[int, str]]:
     """Types: the bytes of a number (0: of any length), and where it is if not among the raw."""
     kinds = needed("onnx", "an ONNX model").TensorProto
-    small = ((kinds.INT8, 1), (kinds.UINT8, 1), (kinds.BOOL, 1), (kinds.INT16, 2))
-    small += ((kinds.UINT16, 2), (kinds.FLOAT16, 2), (kinds.INT32, 4))
     return {
-        **{kind: (size, "int32_data") for kind, size in small},
+        **dict.fromkeys((kinds.INT8, kinds.UINT8, kinds.BOOL), (1, "int32_data")),
+        **dict.fromkeys((kinds.INT16, kinds.UINT16, kinds.FLOAT16), (2, "int32_data")),
+        kinds.INT32: (4, "int32_data"),
         kinds.INT64: (8, "int64_data"),
         kinds.UINT32: (4, "uint64_data"),
         kinds.UINT64: (8, "uint64_data"),
@@ -480,8 +468,8 @@ def _gives_floats(node: Any, given: list[_Known], at: int) -> bool:
         case operator if operator in _CLASSIFIERS:
             return at == 1
         case operator:
-            gives = _OPERATORS.get(operator) or _ML_OPERATORS[operator]
-            return at == 0 and (gives == _FLOAT or (gives == _SAME and given[0].is_float))
+            same = operator in _GIVE_THE_SAME and given[0].is_float
+            return at == 0 and (same or operator in _GIVE_FLOATS)
 
 
 def named(domain: str) -> str:

@@ -7,6 +7,7 @@ import resource
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -225,11 +226,11 @@ def _whole(array: NDArray[Any], kind: str) -> NDArray[Any]:
 
 
 def leave() -> None:
-    """Go to a folder that is no more, so that a path leads nowhere that does not begin at the root."""
+    """Go to a folder that is no more, where only a path from the root leads anywhere."""
     try:
         folder = tempfile.mkdtemp(prefix="holdfast-")
         os.chdir(folder)
-        os.rmdir(folder)
+        Path(folder).rmdir()
     except OSError:
         os.chdir("/")
 
