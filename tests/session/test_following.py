@@ -38,11 +38,11 @@ def session(dataset):
         ({"at_least": 0.3}, "undecided"),
         ({"at_least": 0.49}, "undecided"),
         ({"at_least": 0.8}, "fail"),
-        ({"at_least": -1}, "pass"),
+        ({"at_least": 0}, "pass"),
         ({"at_most": 0.8}, "pass"),
         ({"at_most": 0.7}, "undecided"),
         ({"at_most": 0.18}, "fail"),
-        ({"at_most": 1e150}, "pass"),
+        ({"at_most": 1}, "pass"),
     ],
 )
 def test_gates(exact, limits, verdict: str) -> None:
@@ -54,6 +54,24 @@ def test_gates(exact, limits, verdict: str) -> None:
     answer = exact.ask("age > 50")
     assert found.interval == answer.interval
     assert found.parts == (answer.entry,)
+
+
+@pytest.mark.parametrize(
+    ("query", "limits"),
+    [
+        (hf.fraction("age > 50"), {"at_most": 40}),
+        (hf.fraction("age > 50"), {"at_least": -0.1}),
+        (hf.mean("bmi", 0, 60), {"at_most": 500}),
+        (hf.rate("bmi > 20", given="age > 20"), {"at_least": 1.5}),
+        (hf.kendall("age", "bmi"), {"at_most": 2}),
+    ],
+    ids=str,
+)
+def test_a_gate_that_could_never_close_is_refused(session, query, limits) -> None:
+    for use in (session.ask, session.quote):
+        with pytest.raises(hf.InvalidInput, match="within what the query can give"):
+            use(hf.gate(query, **limits))
+    assert len(session.transcript) == 0
 
 
 def test_a_gate_at_the_very_end_of_an_interval(exact) -> None:
@@ -95,7 +113,7 @@ def test_a_rate_of_nobody_is_undetermined(exact) -> None:
         found = exact.ask(query)
         assert (found.value, found.interval, found.is_determined) == (None, None, False)
         assert str(found) == "undetermined  n = 2,000"
-        verdict = exact.ask(hf.gate(query, at_least=-1))
+        verdict = exact.ask(hf.gate(query, at_least=query.low))
         assert (verdict.verdict, verdict.passed) == ("undecided", False)
         assert "undetermined" in str(verdict)
     table = exact.ask(hf.means("bmi", 0, 50, by="city in ('Oslo', 'Rome')"))

@@ -132,7 +132,14 @@ def test_what_is_no_model_costs_nothing(dataset, session) -> None:
     for wrong in (LogisticRegression(), Ridge().fit(X, Y), 7, None):
         with pytest.raises(hf.InvalidInput):
             scorer(wrong)
-    with pytest.raises(hf.InvalidQuery, match="no column"):
-        session.scorer(features=["height"], target=TARGET)(LogisticRegression().fit(X, Y))
+    for wrong_options in (
+        {"features": ["height"]},
+        {"target": "heigth"},
+        {"metric": "log"},
+        {"metric": "squared", "low": 0},
+        {"metric": "best"},
+    ):
+        with pytest.raises((hf.InvalidInput, hf.InvalidQuery)):
+            session.scorer(**{"features": FEATURES, "target": TARGET, **wrong_options})
     assert scorer.answers == []
     assert dataclasses.replace(dataset._ledger.refresh()) == state

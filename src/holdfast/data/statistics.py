@@ -140,7 +140,10 @@ def _described(function: Callable[..., object]) -> list[str]:
     """What makes a function: its text or, where there is none, its code."""
     assert isinstance(function, FunctionType)
     try:
-        described = [textwrap.dedent(inspect.getsource(function))]
+        # Functions that share a line differ in what they name and hold.
+        code = function.__code__
+        held = [value for value in code.co_consts if not isinstance(value, CodeType)]
+        described = [textwrap.dedent(inspect.getsource(function)), _plain([code.co_names, held])]
     except (OSError, TypeError):
         described = [_plain(function.__code__)]
     described += [_plain(function.__defaults__), _plain(function.__kwdefaults__)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -108,8 +109,9 @@ def _shares(answer: Answer) -> tuple[float, float, float]:
 
 
 def _short(answer: Answer) -> str:
-    text = answer.query.removeprefix("fraction(").removesuffix(")")
-    if answer.query.startswith("mean("):
-        text = answer.query
+    text = answer.query
+    if text.startswith("fraction("):
+        text = text.removeprefix("fraction(").removesuffix(")")
+    text = re.sub(r"'(\w+:\w{8})\w{56}'", r"\1", text)  # a model, by the start of its hash
     kept = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
     return f"{kept}   n = {answer.round:,}".replace("$", r"\$")

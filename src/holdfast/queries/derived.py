@@ -167,7 +167,7 @@ class Gate(Derived):
         return f"gate({self.query!r}, {self.side}={number(self.limit)})"
 
 
-def rate(text: str, *, given: str, low: float | None = None, high: float | None = None) -> Rate:
+def rate(text: str, given: str, *, low: float | None = None, high: float | None = None) -> Rate:
     """The fraction of the records with a property, ``given``, that have another too.
 
     With ``low`` and ``high`` it is the mean of a number among them. Two answers and one interval,

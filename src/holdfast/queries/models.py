@@ -18,6 +18,7 @@ from holdfast.queries.canonical import number
 from holdfast.queries.canonical import text as quoted
 from holdfast.queries.checker import checked
 from holdfast.queries.expressions import (
+    Column,
     IsNull,
     Number,
     ToNumber,
@@ -222,6 +223,10 @@ def checked_target(axis: Axis, schema: Schema, text: str) -> Axis:
     kind = axis.values[0].type
     if operand.type is Type.BOOLEAN and kind is Type.NUMBER:
         return Axis(checked(ToNumber(axis.operand), schema, text, Type.NUMBER), axis.values)
+    if isinstance(operand, Column) and operand.holds is ColumnType.FLOAT and kind is Type.BOOLEAN:
+        reason = "the target is a measured number, and the model tells true from false"
+        hint = "for a regressor ask loss(..., kind='squared', low=..., high=...)"
+        raise InvalidQuery(reason, text, hint=hint)
     if operand.type is Type.NUMBER and kind is Type.BOOLEAN:
         values = tuple(Number(float(value.value)) for value in axis.values)
         return Axis(operand, values)

@@ -163,6 +163,8 @@ def _query(given: object) -> ScalarQuery:
     if not isinstance(query, ScalarQuery):
         required = "queries that are one answer each, or given with a loss that makes them"
         hint = "rates, AUCs, gates and tables are more than one; for scores there is auc_pairs(...)"
+        if not isinstance(query, Query):
+            hint = "say how each is judged: select(models, lambda m: loss(m, ...))"
         raise InvalidInput("candidates", required, type(given).__name__, hint)
     return query
 

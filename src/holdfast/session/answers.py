@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -26,7 +26,8 @@ from holdfast.queries import (
 )
 from holdfast.shown import Shown
 
-_SHOWN_CELLS = 12
+_SHOWN_CELLS = 200
+_LISTED = 12
 _LONGEST = 500
 
 
@@ -134,10 +135,12 @@ class Cell(Shown):
     interval: tuple[float, float] | None
 
     def __str__(self) -> str:
+        return self.shown(_digits([self]))
+
+    def shown(self, digits: int) -> str:
+        """With so many decimals."""
         if self.value is None or self.interval is None:
             return "undetermined"
-        half = 0.5 * (self.interval[1] - self.interval[0])
-        digits = max(0, 1 - math.floor(math.log10(half))) if half > 0.0 else 3
         return f"{self.value:.{digits}f}  {shown_interval(self.interval, digits)}"
 
 
@@ -155,10 +158,12 @@ class Table(Result):
     __hash__ = Result.__hash__
 
     def __str__(self) -> str:
-        wide = max(len(cell.label) for cell in self.cells[:_SHOWN_CELLS])
-        lines = [f"{cell.label:{wide}}  {cell}" for cell in self.cells[:_SHOWN_CELLS]]
+        shown, digits = self.cells[:_SHOWN_CELLS], _digits(self.cells)
+        wide = max(len(cell.label) for cell in shown)
+        lines = [f"{cell.label:{wide}}  {cell.shown(digits)}" for cell in shown]
         if len(self.cells) > _SHOWN_CELLS:
-            lines.append(f"... {len(self.cells) - _SHOWN_CELLS:,} more")
+            more = len(self.cells) - _SHOWN_CELLS
+            lines.append(f"... {more:,} more: all are in .cells, and in JSON")
         return "\n".join([*lines, f"n = {self.round:,}"])
 
     @property
@@ -167,14 +172,15 @@ class Table(Result):
         return f"{len(self.cells):,} cells  n = {self.round:,}"
 
     def __repr__(self) -> str:
-        return f"<table: {self.brief}>"
+        return str(self)
 
     def __getitem__(self, label: object) -> Cell:
         for cell in self.cells:
             if cell.label == str(label):
                 return cell
-        labels = ", ".join(cell.label for cell in self.cells[:_SHOWN_CELLS])
-        raise InvalidInput("the cell", f"one of the table's: {labels}", label)
+        labels = ", ".join(cell.label for cell in self.cells[:_LISTED])
+        dots = ", ..." if len(self.cells) > _LISTED else ""
+        raise InvalidInput("the cell", f"one of the table's: {labels}{dots}", label)
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
@@ -291,7 +297,10 @@ class Fitted(Result):
     __hash__ = Result.__hash__
 
     def __str__(self) -> str:
-        parts = [f"{value:+.4g} {name}" for name, value in self.coefficients.items()]
+        parts = [
+            f"{'-' if value < 0 else '+'} {abs(value):.4g} {name}"
+            for name, value in self.coefficients.items()
+        ]
         return f"{self.kind}: {self.intercept:.4g} {' '.join(parts)}  n = {self.round:,}"
 
     def _promise(self) -> str:
@@ -446,6 +455,13 @@ def shown_interval(interval: tuple[float, float], digits: int) -> str:
     """An interval, rounded outwards."""
     low, high = interval
     return f"[{numerals.fixed(low, digits, up=False)}, {numerals.fixed(high, digits, up=True)}]"
+
+
+def _digits(cells: Sequence[Cell]) -> int:
+    """As many decimals for all cells as show two digits of the widest half-width."""
+    halves = [0.5 * (cell.interval[1] - cell.interval[0]) for cell in cells if cell.interval]
+    widest = max(halves, default=0.0)
+    return max(0, 1 - math.floor(math.log10(widest))) if widest > 0.0 else 3
 
 
 def _decimals(width: float, span: float) -> int:

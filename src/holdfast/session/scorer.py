@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.errors import InvalidInput
-from holdfast.queries import ModelScore, accuracy, loss
+from holdfast.queries import ModelScore, accuracy, fraction, loss
 from holdfast.queries.models import LOSSES
 
 if TYPE_CHECKING:
@@ -33,6 +33,15 @@ class Scorer:
     ) -> None:
         if metric != "accuracy" and metric not in LOSSES:
             raise InvalidInput("metric", f"accuracy or one of {', '.join(LOSSES)}", metric)
+        needed = {"log": ("most",), "squared": ("low", "high"), "absolute": ("low", "high")}
+        for name in needed.get(metric, ()):
+            if options.get(name) is None:
+                raise InvalidInput(name, f"given for a {metric} loss", None)
+        columns = session._ledger.schema
+        for name in features:
+            if name not in columns:
+                raise InvalidInput("features", f"columns of the dataset: {columns.names}", name)
+        fraction(f"({target}) is null").form(columns)  # refuses what it can't read
         self._session = session
         self._is_loss = metric != "accuracy"
         ask: Callable[..., ModelScore] = loss if self._is_loss else accuracy

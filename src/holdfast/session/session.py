@@ -17,6 +17,7 @@ from holdfast.queries import (
     Charged,
     CustomStatistic,
     Derived,
+    DerivedNumber,
     FitForm,
     Form,
     Gate,
@@ -348,7 +349,22 @@ class Session:
             required = "a query, such as fraction('age > 65'), or its text"
             raise InvalidInput("the query", required, type(query).__name__)
         resolved: Query = self._resolved(query)
+        if isinstance(resolved, Gate):
+            self._check_limit(resolved)
         return resolved
+
+    def _check_limit(self, gate: Gate) -> None:
+        """A limit that no value can reach makes a gate that is always open, or never."""
+        asked = gate.query
+        if isinstance(asked, DerivedNumber):
+            low, high = asked.low, asked.high
+        else:
+            form = asked.form(self._ledger.schema)
+            low, high = form.low, form.high
+        if not low <= gate.limit <= high:
+            percent = "; write 0.4 for 40 %" if (low, high) == (0.0, 1.0) else ""
+            required = f"within what the query can give, {low:g} to {high:g}{percent}"
+            raise InvalidInput(gate.side, required, gate.limit)
 
     def _resolved(self, query: Any) -> Any:
         """With what the custodian declared of registered statistics filled in."""

@@ -22,6 +22,7 @@ from holdfast.errors import InvalidInput, MissingExtra
 from holdfast.queries import Schema
 
 from .onnx_graphs import FLOAT, TensorProto, f, i, ml, model, node
+from .test_rows import session
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -34,6 +35,14 @@ FRAME = pl.DataFrame({f"x{j}": MATRIX[:, j].astype(float) for j in range(3)})
 FEATURES = Schema.of({f"x{j}": "float" for j in range(3)})
 THREE = np.array(["low", "middle", "top"])[np.digitize(MATRIX[:, 0], [-0.5, 0.5])]
 LIMITS = Limits(seconds_per_block=10.0, seconds_in_all=60.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_numbers():
+    """The first session of a process decides about numbers next to zero: here, as for all tests."""
+    session(model(node("Relu", "x", "y")))
+    yield
+    assert np.array([5e-324])[0] * 1.0 > 0
 
 
 def run(content, want, frame=FRAME, features=FEATURES, **more):
@@ -131,6 +140,15 @@ def test_graphs_by_hand():
     np.testing.assert_allclose(result.values[:, 0], expected, rtol=1e-5)
     result, _, _ = run(content, "labels")
     assert (result.values == (expected >= 0.5)).all()
+
+
+def test_numbers_next_to_zero_are_zero():
+    """They would take many times as long, and so tell of a record."""
+    doubled = model(node("Mul", "x c", "y"), constants={"c": f(2)}, output=("y", FLOAT, [None, 3]))
+    frame = pl.DataFrame({f"x{j}": [1e-40, 1e-30] for j in range(3)})
+    result, _, _ = run(doubled.SerializeToString(), "scores", frame)
+    assert result.values[0].tolist() == [0.0] * 3
+    np.testing.assert_allclose(result.values[1], 2e-30)
 
 
 def test_labels_of_unknown_classes():

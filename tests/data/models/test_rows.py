@@ -267,6 +267,7 @@ def test_the_oracle_sees_mixing():
 
 # ------------------------------------------------------------------------ by chance
 
+WIDTHS = [1, 2, 3, 6]
 UNARY = ["Relu", "Abs", "Neg", "Tanh", "Sigmoid", "Identity", "Floor", "Erf"]
 BINARY = ["Add", "Sub", "Mul", "Max", "Min", "Sum", "Mean"]
 SHAPES = [[-1, 3], [0, -1], [0, 3], [-1], [-1, 1], [3, -1], [0, 3, 1], [-1, 1, 3], [4, -1], [-1, 2]]
@@ -339,6 +340,12 @@ def random_graph(choose):
                         ml("Normalizer", source, out, norm="L2"),
                         ml("LinearRegressor", source, out, **LINEAR),
                         ml("TreeEnsembleRegressor", source, out, **TREE),
+                        ml(
+                            "FeatureVectorizer",
+                            source,
+                            out,
+                            inputdimensions=[choose.choice(WIDTHS)],
+                        ),
                         node("Flatten", source, out, axis=choose.choice([0, 1, 1, 2])),
                         node("CumSum", f"{source} {constant(np.array(axis))}", out),
                     ]

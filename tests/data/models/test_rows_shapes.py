@@ -204,8 +204,11 @@ def cases():
         for source, before in (("x", ()), ("s", (DOWN,)), ("u", (UP,))):
             yield (
                 "Reshape",
-                [*before, node("Constant", "", "k", value_ints=shape)]
-                + [node("Reshape", f"{source} k", "y")],
+                [
+                    *before,
+                    node("Constant", "", "k", value_ints=shape),
+                    node("Reshape", f"{source} k", "y"),
+                ],
                 18,
             )
     for shape in ([0, -1, 1], [-1, 3, 1], [-1, 1, 3], [0, 0, 0], [0, 3, 3], [-1, 9, 1], [3, 0, -1]):

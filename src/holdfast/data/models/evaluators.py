@@ -59,6 +59,8 @@ class EstimatorEvaluator(Evaluator):
         warnings.simplefilter("ignore")  # about names that a matrix does not have
         super().__init__(_expected(self._model, columns))
         if any(kind == "str" for _, kind in self.columns):
+            if getattr(self._model, "feature_names_in_", None) is None:
+                raise Unfit("it was fitted on a matrix, and there are texts among the features")
             self.form = "arrow"
         named = getattr(self._model, "feature_names_in_", None) is not None
         self._pandas = optional("pandas") if named or self.form == "arrow" else None

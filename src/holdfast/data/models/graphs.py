@@ -30,6 +30,10 @@ MOST_WIDTH = 20_000
 """Numbers for each record in an input or output, and classes."""
 MOST_NUMBERS = 1 << 27
 """Numbers in all constants together."""
+LONGEST_TEXT = 1_000
+"""Bytes of a label or category. Were some much longer, it would show which one a record has."""
+MOST_COPIES = 10_000
+"""Of a record's text, which may be of any length."""
 
 MAIN, ML = "", "ai.onnx.ml"
 
@@ -60,6 +64,11 @@ _OPERATORS: Mapping[str, frozenset[str]] = {
 }
 _GIVE_FLOATS = frozenset(f"{_FLOATS} {_ML_FLOATS}".split())
 _GIVE_THE_SAME = frozenset(f"{_SAME} {_ML_SAME}".split())
+
+# What may be done with, or give, texts that depend on a record.
+_OF_TEXTS = """ArrayFeatureExtractor Cast Concat Equal Flatten Gather Identity LabelEncoder
+LinearClassifier OneHotEncoder Reshape SVMClassifier Shape Slice Split Squeeze Transpose
+TreeEnsembleClassifier Unsqueeze"""
 
 # Inputs that decide how large an output is.
 _SECOND = "CumSum Expand OneHot Reshape Split Squeeze Tile TopK Unsqueeze"
@@ -132,34 +141,50 @@ class Graph:
         """That all sizes are the same whatever a record holds, and so is what a call takes."""
         known: dict[str, _Known] = {}
         for tensor in self.graph.initializer:
-            _define(known, tensor.name, _Known(True, _is_float(tensor.data_type)))
+            _define(known, tensor.name, _Known(True, _kind(tensor.data_type)))
         for fed in self.inputs:
-            _define(known, fed.name, _Known(False, _is_float(fed.type.tensor_type.elem_type)))
+            _define(known, fed.name, _Known(False, _kind(fed.type.tensor_type.elem_type)))
         for node in self.graph.node:
-            operator = node.op_type
             if any(name and name not in known for name in node.input):
-                raise _refused("of nodes in the order in which they are used", operator)
+                raise _refused("of nodes in the order in which they are used", node.op_type)
             given = [known[name] if name else _LEFT_OUT for name in node.input]
-            for at in _SIZES.get(operator, ()):
-                if at < len(given) and not given[at].is_fixed:
-                    required = "of sizes that do not depend on what a record holds"
-                    raise _refused(required, f"one whose {operator} depends on it")
-            fixed = operator in ("Shape", "Size") or all(value.is_fixed for value in given)
-            is_float = fixed or any(value.is_float for value in given)
-            if (
-                operator in ("Div", "Mod")
-                and not is_float
-                and not self._is_positive(node.input[-1])
-            ):
-                # The least whole number divided by -1 ends the process.
-                required = "without divisions of whole numbers by what is not a positive constant"
-                raise _refused(required, f"one with such a {operator}")
+            self._check_cost(node, given)
             for at, name in enumerate(node.output):
                 if name:
-                    _define(known, name, _Known(fixed, _gives_floats(node, given, at)))
+                    _define(known, name, self._given_by(node, given, at))
         for output in self.graph.output:
             if output.name not in known:
                 raise _refused("of outputs that it computes", output.name)
+
+    def _check_cost(self, node: Any, given: list[_Known]) -> None:
+        operator = node.op_type
+        for at in _SIZES.get(operator, ()):
+            if at < len(given) and not given[at].is_fixed:
+                required = "of sizes that do not depend on what a record holds"
+                raise _refused(required, f"one whose {operator} depends on it")
+        if operator in ("Div", "Mod") and not all(value.is_fixed for value in given):
+            # The least whole number divided by -1 ends the process.
+            is_float = any(value.kind == _FLOAT for value in given)
+            if not is_float and not self._is_positive(node.input[-1]):
+                required = "without divisions of whole numbers by what is not a positive constant"
+                raise _refused(required, f"one with such a {operator}")
+
+    def _given_by(self, node: Any, given: list[_Known], at: int) -> _Known:
+        """What is known of an output."""
+        operator, kind = node.op_type, _kind_given(node, given, at)
+        fixed = operator in ("Shape", "Size") or all(value.is_fixed for value in given)
+        texts = [value for value in given if value.kind == _TEXT and not value.is_fixed]
+        if fixed or not (texts or kind == _TEXT):
+            return _Known(fixed, kind)
+        if operator not in _OF_TEXTS.split():
+            raise _refused("without operators that make many of a record's texts", operator)
+        copies = sum(value.copies for value in texts) or 1
+        if texts and operator in ("ArrayFeatureExtractor", "Gather"):
+            chosen = self.initializers.get(node.input[1]) if len(given) > 1 else None
+            copies *= MOST_COPIES + 1 if chosen is None else max(math.prod(chosen.dims), 1)
+        if copies > MOST_COPIES:
+            raise _refused(f"of at most {MOST_COPIES:,} copies of a record's text", operator)
+        return _Known(False, kind, copies)
 
     def _is_positive(self, name: str) -> bool:
         tensor = self.initializers.get(name)
@@ -377,6 +402,8 @@ def _check_parts(model: Any) -> None:
                 if graphs > 1:
                     raise _refused("without loops, branches and inner graphs", part.name[:100])
             case "AttributeProto":
+                if max(map(len, (part.s, *part.strings))) > LONGEST_TEXT:
+                    raise _refused(f"of texts of at most {LONGEST_TEXT:,} bytes", part.name[:100])
                 present = {field.name for field, _ in part.ListFields()}
                 if not present <= {"name", "type", "doc_string", fields.get(part.type)}:
                     raise _refused("of numbers, texts and tensors as attributes", part.name[:100])
@@ -407,6 +434,8 @@ def _size(tensor: Any) -> int:
         is_whole = size > 0 and not filled and len(tensor.raw_data) == count * size
     else:
         is_whole = filled <= {field} and len(getattr(tensor, field)) == count
+    if any(len(text) > LONGEST_TEXT for text in tensor.string_data):
+        raise _refused(f"of texts of at most {LONGEST_TEXT:,} bytes", tensor.name[:100])
     if not is_whole or any(dim < 0 for dim in tensor.dims):
         raise _refused("of constants with as many numbers as they say", tensor.name[:100])
     return count
@@ -431,12 +460,16 @@ def _stored() -> Mapping[int, tuple[int, str]]:
 # ----------------------------------------------------------------------- what is known
 
 
+_FLOAT, _TEXT, _OTHER = "float", "text", "other"
+
+
 @dataclass(frozen=True)
 class _Known:
-    """Whether no record has a say in a value, and whether it is of floats for certain."""
+    """Whether no record has a say in a value, what it is of, and how many copies of a text."""
 
     is_fixed: bool
-    is_float: bool = False
+    kind: str = _OTHER
+    copies: int = 1
 
 
 _LEFT_OUT = _Known(True)
@@ -448,28 +481,41 @@ def _define(known: dict[str, _Known], name: str, value: _Known) -> None:
     known[name] = value
 
 
-def _is_float(kind: int) -> bool:
+def _kind(number: int) -> str:
     kinds = needed("onnx", "an ONNX model").TensorProto
-    return kind in (kinds.FLOAT, kinds.DOUBLE, kinds.FLOAT16)
+    if number == kinds.STRING:
+        return _TEXT
+    return _FLOAT if number in (kinds.FLOAT, kinds.DOUBLE, kinds.FLOAT16) else _OTHER
 
 
-def _gives_floats(node: Any, given: list[_Known], at: int) -> bool:
-    attributes = _attributes(node)
-    match node.op_type:
+def _kind_given(node: Any, given: list[_Known], at: int) -> str:
+    attributes, operator = _attributes(node), node.op_type
+    texts = any(_holds_texts(attribute) for attribute in node.attribute)
+    if operator in _CLASSIFIERS:
+        return _FLOAT if at == 1 else _TEXT if texts else _OTHER
+    match operator:
         case "Cast":
-            return "to" in attributes and _is_float(attributes["to"].i)
+            return _kind(attributes["to"].i) if "to" in attributes else _OTHER
+        case "Constant" if any(name.startswith("value_string") for name in attributes):
+            return _TEXT
         case "Constant" | "ConstantOfShape":
-            tensor = attributes["value"].t if "value" in attributes else None
-            return tensor is not None and _is_float(tensor.data_type)
+            return _kind(attributes["value"].t.data_type) if "value" in attributes else _OTHER
+        case "LabelEncoder":
+            return _TEXT if texts else _OTHER
         case "Where":
-            return len(given) > 1 and given[1].is_float
-        case "Split":
-            return given[0].is_float
-        case operator if operator in _CLASSIFIERS:
-            return at == 1
-        case operator:
-            same = operator in _GIVE_THE_SAME and given[0].is_float
-            return at == 0 and (same or operator in _GIVE_FLOATS)
+            return given[1].kind if len(given) > 1 else _OTHER
+    if operator in _GIVE_FLOATS:
+        return _FLOAT if at == 0 else _OTHER
+    if operator in _GIVE_THE_SAME and (at == 0 or operator == "Split"):
+        return given[0].kind
+    return _OTHER
+
+
+def _holds_texts(attribute: Any) -> bool:
+    """Whether it may be the labels that a node gives."""
+    if not attribute.name.startswith(("classlabels", "values", "default")):
+        return False
+    return bool(attribute.strings) or _kind(attribute.t.data_type) == _TEXT or bool(attribute.s)
 
 
 def named(domain: str) -> str:

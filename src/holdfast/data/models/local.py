@@ -28,7 +28,7 @@ from holdfast.data.models.evaluation import Allowed, Found, found_in
 from holdfast.data.models.evaluators import EstimatorEvaluator, Unfit, Want, WrongAnswer
 from holdfast.data.models.extras import optional
 from holdfast.data.models.payload import ModelPayload
-from holdfast.data.models.probing import CELLS, MOST_NUMBERS, Probe
+from holdfast.data.models.probing import CELLS, MOST_NUMBERS, Probe, check_slip
 from holdfast.data.models.trial import Trial
 from holdfast.errors import InvalidInput
 from holdfast.queries import ColumnType, Schema
@@ -86,17 +86,18 @@ class LocalModel:
         return self._probe
 
     def _probed(self) -> Probe:
-        evaluator, raises = self._evaluator, False
+        evaluator = self._evaluator
+        loaded = Loaded(evaluator.form, evaluator.width, tuple(evaluator.columns))
         try:
             self._tried(None)
         except WrongAnswer as error:
             raise InvalidInput("the model", "a value for each record", str(error)) from None
-        except Exception:
-            raises = True
-        if not raises:
-            self._gaps = tuple(name for at, name in enumerate(self._names) if self._is_gap(at))
-        loaded = Loaded(evaluator.form, evaluator.width, tuple(evaluator.columns))
-        return Probe(loaded, self._cell, 0.0, raises, self._gaps)
+        except Exception as error:
+            raised = f"{type(error).__name__}: {error}"
+            check_slip(raised)
+            return Probe(loaded, self._cell, 0.0, True, ())
+        self._gaps = tuple(name for at, name in enumerate(self._names) if self._is_gap(at))
+        return Probe(loaded, self._cell, 0.0, False, self._gaps)
 
     def _tried(self, gap: int | None) -> None:
         block = made_up(self._evaluator.columns, "matrix", _ROWS, 0, gap)

@@ -50,6 +50,7 @@ def probed(crew: Crew, seconds: float, cell: int | None) -> Probe:
 class _Prober:
     def __init__(self, crew: Crew, seconds: float) -> None:
         self._crew, self._seconds = crew, seconds
+        self._reason = ""
 
     def probe(self, cell: int | None) -> Probe:
         self._crew.ready()
@@ -61,6 +62,7 @@ class _Prober:
             if outcome == "fine":
                 break
         if outcome != "fine":
+            check_slip(self._reason)
             return Probe(loaded, cell or self._sizes(_UNTRIED)[-1], 0.0, True, ())
         if cell is None:
             cell, took = self._measured(like)
@@ -124,6 +126,7 @@ class _Prober:
                 raise _unusable(f"it takes over {self._seconds:g} seconds for three made-up rows")
             return "lost", 0.0
         outcome, seconds = str(reply.get("outcome")), float(reply.get("seconds", 0.0))
+        self._reason = str(reply.get("reason", ""))[:300]
         if outcome == "wrong" and small:
             required = f"one that returns {str(reply.get('reason', ''))[:200].split(', not')[0]}"
             raise InvalidInput("the model", required, _got(reply))
@@ -136,3 +139,26 @@ def _got(reply: Message) -> str:
 
 def _unusable(reason: str) -> InvalidInput:
     return InvalidInput("the model", "one that can be used here", reason)
+
+
+def check_slip(reason: str) -> None:
+    """Refuse a model that raises what no record could be the reason of.
+
+    Other errors, on rows that nobody has, are no objection: zeros may be out of its range.
+    """
+    if reason.split(":")[0] in _SLIPS:
+        required = "one that can be called on records"
+        hint = "it was tried on a made-up record; nothing was charged"
+        raise InvalidInput("the model", required, f"one that raises {reason}", hint)
+
+
+_SLIPS = {
+    "AttributeError",
+    "ImportError",
+    "IndexError",
+    "ModuleNotFoundError",
+    "NameError",
+    "NotImplementedError",
+    "TypeError",
+    "UnboundLocalError",
+}

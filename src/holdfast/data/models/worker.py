@@ -91,7 +91,8 @@ class Worker:
         except WrongAnswer as error:
             outcome, reason = "wrong", str(error)
         except BaseException as error:
-            outcome, reason = "raised", type(error).__name__
+            outcome = "raised"  # made-up rows tell nothing, so all of it may be said
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         return {"outcome": outcome, "reason": reason, "seconds": time.monotonic() - begin}
 
     def _evaluate(self, message: Message) -> Message:
