@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import pickle
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import holdfast.data.models.extras
-from holdfast.data.models.payload import payload_of
+from holdfast.data.models.payload import payload_of, pickled_modules
 from holdfast.errors import InvalidInput, MissingExtra
 
 from .onnx_graphs import FLOAT, TensorProto, f, i, ml, model, node
@@ -249,3 +250,27 @@ def test_an_estimator_of_an_edited_module_is_another_model(tmp_path, monkeypatch
         assert after.digest != before.digest
     finally:
         del sys.modules["minemodule"]
+
+
+def test_the_modules_that_a_pickle_names():
+    """Against what Python itself looks up when it reads the pickle."""
+    seen = []
+
+    class Reader(pickle.Unpickler):
+        def find_class(self, module, name):
+            seen.append(module)
+            return super().find_class(module, name)
+
+    x = np.arange(20.0)[:, None]
+    y = x[:, 0] > 9
+    pipeline = make_pipeline(StandardScaler(), FunctionTransformer(np.arctan), LogisticRegression())
+    for fitted in (
+        LogisticRegression().fit(x, y),
+        pipeline.fit(x, y),
+        LinearRegression().fit(x, y),
+    ):
+        content = payload_of(fitted).content
+        seen.clear()
+        Reader(io.BytesIO(content)).load()
+        assert list(pickled_modules(content)) == seen
+        assert payload_of(fitted).is_plain

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickletools
 import threading
 import time
 from collections import OrderedDict, deque
@@ -27,7 +26,7 @@ from holdfast.data.models.crew import Loaded
 from holdfast.data.models.evaluation import Allowed, Found, found_in
 from holdfast.data.models.evaluators import EstimatorEvaluator, Unfit, Want, WrongAnswer
 from holdfast.data.models.extras import optional
-from holdfast.data.models.payload import ModelPayload
+from holdfast.data.models.payload import ModelPayload, pickled_modules
 from holdfast.data.models.probing import CELLS, MOST_NUMBERS, Probe, check_slip
 from holdfast.data.models.trial import Trial
 from holdfast.errors import InvalidInput
@@ -49,12 +48,11 @@ def local_model(
 def _is_light(payload: ModelPayload) -> bool:
     """Whether it is a linear model of scikit-learn's own.
 
-    The first text in a pickle is the module of its class. RANSAC has any estimator inside.
+    The first module that a pickle names is that of its class. RANSAC has any estimator inside.
     """
     if payload.kind != "sklearn":
         return False
-    texts = (found for _, found, _ in pickletools.genops(payload.content) if type(found) is str)
-    home = next(texts, "")
+    home = next(pickled_modules(payload.content), "")
     is_linear = home.startswith("sklearn.linear_model.") and not home.endswith("._ransac")
     return is_linear and payload.is_plain
 

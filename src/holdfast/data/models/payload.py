@@ -7,7 +7,7 @@ import hashlib
 import pickle
 import pickletools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -105,13 +105,33 @@ def _estimator(model: Any, takes: Takes) -> ModelPayload:
 
 
 def _modules(content: bytes) -> set[str]:
-    """Modules that a pickle names, those of well-known libraries left out.
+    """Modules whose classes and functions a pickle needs, but for those of well-known libraries."""
+    return {name for name in pickled_modules(content) if name.split(".")[0] not in _LIBRARIES}
 
-    Whatever text in it is the name of a module is taken for one.
+
+def pickled_modules(content: bytes) -> Iterator[str]:
+    """The modules that a pickle of protocol 4 or 5 names, in order.
+
+    STACK_GLOBAL takes the name of a module and that of something in it, the last two texts that
+    were put on the stack, as they are or from the memo.
     """
-    texts = (found for _, found, _ in pickletools.genops(content) if type(found) is str)
-    named = {text for text in texts if text in sys.modules}
-    return {name for name in named if name.split(".")[0] not in _LIBRARIES}
+    memo: list[object] = []
+    texts: list[str] = []
+    last: object = None
+    for code, argument, _ in pickletools.genops(content):
+        if code.name in ("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"):
+            last = str(argument)
+            texts.append(last)
+        elif code.name == "MEMOIZE":
+            memo.append(last)
+        elif code.name in ("BINGET", "LONG_BINGET"):
+            last = memo[int(argument)]  # type: ignore[arg-type]  # a place in the memo
+            texts += [last] if isinstance(last, str) else []
+        elif code.name == "STACK_GLOBAL":
+            yield texts[-2]
+            last = None
+        else:
+            last = None
 
 
 def _files(content: bytes) -> bytes:
