@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import warnings
 from functools import cache
@@ -13,7 +14,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import holdfast as hf
-from holdfast.cli import main
+from holdfast.cli import console, main
 from holdfast.cli.decide import GATE_CODES, _value
 from holdfast.queries.reading import READERS
 
@@ -477,3 +478,22 @@ def test_a_dataset_that_is_not_there(run, tmp_path, models, command):
     assert out == ""
     assert in_one_line(err)
     assert not Path("gone").exists()
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_fit_shows_how_far_it_is(run, clinic, monkeypatch, many):
+    seen = []
+
+    @contextlib.contextmanager
+    def counting(what):
+        assert what == "records"
+        yield seen.append
+
+    monkeypatch.setattr(console, "counting", counting)
+    asked = ["fit(logistic, 2, 3, 0.001, fraction(ill), mean(age, 0, 97))", "smoker"]
+    assert run("ask", clinic, *(asked if many else asked[:1]))[0] == 0
+    count = len(people())
+    assert seen == [count, 2 * count, 3 * count]
+    seen.clear()
+    assert run("ask", clinic, "age > 12")[0] == 0
+    assert seen == []

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from holdfast.cli import console
 from holdfast.cli.types import COUNT, DATASET, HELP
+
+if TYPE_CHECKING:
+    from holdfast.session import Session
 
 ROUND = click.option(
     "--round",
@@ -27,6 +33,17 @@ EXPLAIN = click.option(
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
+@contextmanager
+def session_on(dataset: Path, analyst: str, held: int | None) -> Iterator[Session]:
+    """An analyst's session on a dataset, at the round that is asked for."""
+    from holdfast import session
+
+    with session.open(dataset) as opened:
+        asking = opened.session(analyst)
+        asking.hold(held)
+        yield asking
+
+
 @click.command(context_settings=HELP)
 @click.argument("dataset", type=DATASET)
 @click.argument("query")
@@ -34,12 +51,8 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON o
 @AS_JSON
 def quote(dataset: Path, query: str, held: int | None, as_json: bool) -> None:
     """What an answer would cost and how wide it would be. Free; no record is touched."""
-    from holdfast import session
-
-    with session.open(dataset) as opened:
-        analyst = opened.session()
-        analyst.hold(held)
-        console.show_result(analyst.quote(query), as_json)
+    with session_on(dataset, "analyst", held) as asking:
+        console.show_result(asking.quote(query), as_json)
 
 
 @click.command(context_settings=HELP)
@@ -72,13 +85,12 @@ def ask(
     are answered all or none, in one pass. Exit code 2 means that the query can't be meant, 3 that
     the budget is exhausted, 5 that the dataset is not ready.
     """
-    from holdfast import session
-
-    with session.open(dataset) as opened:
-        asking = opened.session(analyst)
-        asking.hold(held)
-        if len(queries) == 1:
-            answers = [asking.ask(queries[0], key=key)]
-        else:
-            answers = list(asking.ask_many(queries, key=key))
+    # Only a fit goes through the records more than once.
+    is_long = any(query.lstrip().lower().startswith("fit(") for query in queries)
+    with session_on(dataset, analyst, held) as asking:
+        with console.counting("records") if is_long else nullcontext() as progress:
+            if len(queries) == 1:
+                answers = [asking.ask(queries[0], key=key, progress=progress)]
+            else:
+                answers = list(asking.ask_many(queries, key=key, progress=progress))
         console.show_answers(answers, asking, explain=explain, as_json=as_json)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from holdfast.cli import console
-from holdfast.cli.ask import ANALYST, AS_JSON, EXPLAIN, KEY, ROUND
+from holdfast.cli.ask import ANALYST, AS_JSON, EXPLAIN, KEY, ROUND, session_on
 from holdfast.cli.types import COUNT, DATASET, HELP, NUMBER
 from holdfast.errors import InvalidInput
 
@@ -63,14 +63,13 @@ def gate(
     It passes if the whole interval does and fails if none of it does. Exit code 0 means pass, 6
     fail and 7 undecided; 2, 3 and 5 are as for ask.
     """
-    from holdfast import queries, session
+    from holdfast import queries
 
     if (at_least is None) == (at_most is None):
-        raise InvalidInput("the gate", "given one of --at-least and --at-most", "both or none")
+        got = "neither" if at_least is None else "both"
+        raise InvalidInput("the gate", "given one of --at-least and --at-most", got)
     asked = queries.gate(query, at_least=at_least, at_most=at_most)
-    with session.open(dataset) as opened:
-        asking = opened.session(analyst)
-        asking.hold(held)
+    with session_on(dataset, analyst, held) as asking:
         verdict = asking.ask(asked, key=key)
         console.show_answers([verdict], asking, explain=explain, as_json=as_json)
     click.get_current_context().exit(GATE_CODES[verdict.verdict])
@@ -112,12 +111,10 @@ def select(
 
     The answer names one of them and says by how much the best can be better.
     """
-    from holdfast import queries, session
+    from holdfast import queries
 
     asked = queries.select(candidates, best=best, price=price)
-    with session.open(dataset) as opened:
-        asking = opened.session(analyst)
-        asking.hold(held)
+    with session_on(dataset, analyst, held) as asking:
         choice = asking.ask(asked, key=key)
         console.show_answers([choice], asking, explain=explain, as_json=as_json)
 
@@ -167,7 +164,7 @@ def score(
     \b
     holdfast score clinic model.onnx --features age,bmi --target ill
     """
-    from holdfast import queries, session
+    from holdfast import queries
 
     if model.suffix.lower() != ".onnx":
         raise InvalidInput("the model", "an ONNX file, MODEL.onnx", str(model))
@@ -184,9 +181,7 @@ def score(
         asked = queries.calibration(model, bins=bins, **common)
     else:
         asked = queries.loss(model, kind=metric, low=low, high=high, most=most, **common)
-    with session.open(dataset) as opened:
-        asking = opened.session(analyst)
-        asking.hold(held)
+    with session_on(dataset, analyst, held) as asking:
         with console.counting("records") as progress:
             answer = asking.ask(asked, key=key, progress=progress)
         console.show_answers([answer], asking, explain=explain, as_json=as_json)

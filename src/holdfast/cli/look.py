@@ -80,5 +80,5 @@ def plot(dataset: Path, out: Path, last: int, as_json: bool) -> None:
     else:
         console.show_saved([out])
         if len(answers) < len(told):
-            left = len(told) - len(answers)
-            console.note(f"{left:,} of the last {len(told):,} are no single answers: not drawn")
+            drawn = f"{len(answers):,} of the last {len(told):,} results"
+            console.note(f"drawn: {drawn}; tables, rates, gates, choices and fits are not")

@@ -31,7 +31,7 @@ def draw_analysis(
     colour = COLOURS[status.certificate]
     (_draw_named if named else _draw_many)(upper, answers, colour)
     _draw_budget(lower, rounds, status, colour)
-    last = f"the last {len(answers):,} of " if len(answers) < status.answers else ""
+    last = f"{len(answers):,} of " if len(answers) < status.answers else ""
     title = f"{Path(status.path).name}: {last}{status.answers:,} answers"
     holds = f"all intervals of the analysis hold together with probability {percent(status.beta)}"
     if not answers:
@@ -59,7 +59,9 @@ def _draw_named(axes: Axes, answers: Sequence[Answer], colour: str) -> None:
     axes.set_yticks(range(len(answers)), [_short(answer) for answer in answers])
     axes.set_ylim(len(answers) - 0.4, -0.6)
     axes.set_xlim(-0.02, 1.02)
-    axes.set_xlabel("fractions from 0 to 1; means from their low to their high", fontsize=9)
+    axes.set_xlabel(
+        "each from the least to the most that it can be; a fraction: 0 to 1", fontsize=9
+    )
 
 
 def _draw_many(axes: Axes, answers: Sequence[Answer], colour: str) -> None:
@@ -70,7 +72,7 @@ def _draw_many(axes: Axes, answers: Sequence[Answer], colour: str) -> None:
     axes.vlines(places, low, high, color=colour, alpha=0.35, linewidth=2)
     axes.plot(places, values, "o", color=colour, markersize=3)
     axes.set_ylim(-0.02, 1.02)
-    axes.set_ylabel("fractions from 0 to 1;\nmeans from low to high", fontsize=9)
+    axes.set_ylabel("from the least to\nthe most it can be", fontsize=9)
     axes.set_xlabel("entry of the ledger", fontsize=9)
 
 

@@ -294,10 +294,3 @@ def _limit(name: str, given: object) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not abs(given) <= LARGEST:
         raise InvalidInput(name, f"a number from {-LARGEST:g} to {LARGEST:g}", given)
     return float(given) + 0.0
-
-
-def check_scalar(query: object, what: str) -> ScalarQuery:
-    """A query whose answer is one number, charged by itself."""
-    if not isinstance(query, ScalarQuery):
-        raise InvalidQuery(f"{what} needs queries whose answer is a single number", str(query))
-    return query
