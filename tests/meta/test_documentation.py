@@ -1,4 +1,4 @@
-"""docs/plan.md names everything a user meets, its console examples are true, and links lead."""
+"""plan.md names everything a user meets, its console examples are true, and links lead."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from holdfast import (
 from holdfast.cli import exit_code, holdfast, main
 
 ROOT = Path(__file__).parents[2]
-PLAN = ROOT / "docs" / "plan.md"
+PLAN = ROOT / "docs" / "reference" / "plan.md"
 # Two pages of reference: what is planned, and what runs.
-TEXT = "\n".join(page.read_text(encoding="utf-8") for page in (PLAN, ROOT / "docs" / "runtime.md"))
-PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in (PLAN, PLAN.with_name("runtime.md")))
+PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 
 ERRORS = [
     error

@@ -1,4 +1,4 @@
-"""docs/theorem-map.md against the code: names, test files, citations, figures and values."""
+"""theorem-map.md against the code: names, test files, citations, figures and values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.planning.figures import figure_named
 from holdfast.theory.certificates import Batches, Certificate, get
 
 ROOT = Path(__file__).parents[2]
-MAP = (ROOT / "docs" / "theorem-map.md").read_text(encoding="utf-8")
+MAP = (ROOT / "docs" / "reference" / "theorem-map.md").read_text(encoding="utf-8")
 THEORY = "holdfast.theory."
 NOTHING = "—"
 

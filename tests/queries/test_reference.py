@@ -1,4 +1,4 @@
-"""docs/language.md names all that the language has."""
+"""language.md names all that the language has."""
 
 from pathlib import Path
 
@@ -8,7 +8,9 @@ from holdfast.queries import lexer, parser
 from holdfast.queries.calls import BUILDERS
 from holdfast.queries.expressions import LARGEST
 
-PAGE = (Path(__file__).parents[2] / "docs" / "language.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "language.md").read_text(
+    encoding="utf-8"
+)
 SHORT = PAGE.split("## In short", 1)[1].split("\n## ", 1)[0]
 
 

@@ -9,7 +9,7 @@ asked many times over: noise is fresh each time, and the guarantee is for *all* 
 
 Shown on static and on growing data, with exact binomial (Clopper-Pearson) bounds:
 
-* no answer ever misses by more than the width, as docs/sharp-bound.md, theorem (a), promises;
+* no answer ever misses by more than the width, as sharp-bound.md, theorem (a), promises;
 * the votes miss by more than a third of it nearly every time, and they do so because they were
   built from answers: as many queries that were fixed beforehand mostly do not;
 * what the vote gains on the sample, before any noise, is over 0.3 times the stability terms;

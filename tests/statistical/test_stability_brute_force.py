@@ -1,4 +1,4 @@
-"""The stability inequality of docs/sharp-bound.md, by brute force on worlds small enough to list.
+"""The stability inequality of sharp-bound.md, by brute force on worlds small enough to list.
 
 The heart of the sharp bound is one inequality about an analyst who has seen a transcript pi and
 names a query q~ and a round t* from it. For every event B of the transcript, with p = P(B),

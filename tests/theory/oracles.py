@@ -52,7 +52,7 @@ def profile(mu: Real, eps: Real) -> Real:
 
 
 def tilt_divergence(mu: Real, eps: Real) -> Real:
-    """(7.1) of docs/sharp-bound.md."""
+    """(7.1) of sharp-bound.md."""
     mu, eps = mpf(mu), mpf(eps)
     with mp.extradps(int(eps)):  # 1 - kappa is about 2 exp(-eps/2)
         kappa = mp.tanh(eps / 4)

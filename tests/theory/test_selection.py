@@ -1,6 +1,6 @@
 """Selections: their charge against fifty digits, and their allowance against its worst analysts.
 
-The proof of the allowance (docs/sharp-bound.md, section 15) is checked in three ways: its
+The proof of the allowance (sharp-bound.md, section 15) is checked in three ways: its
 conditions in forty digits, the best that any analyst can do by dynamic programming, and runs of
 some analysts.
 """

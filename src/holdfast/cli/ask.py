@@ -81,9 +81,9 @@ def ask(
     holdfast ask clinic "rate(cured, treated)"
 
     Plain text is the fraction of records for which it is true; mean(EXPRESSION, LOW, HIGH) is a
-    mean. docs/queries.md has all that can be asked, docs/language.md the language. Several queries
-    are answered all or none, in one pass. Exit code 2 means that the query can't be meant, 3 that
-    the budget is exhausted, 5 that the dataset is not ready.
+    mean. docs/reference/queries.md has all that can be asked, docs/reference/language.md the
+    language. Several queries are answered all or none, in one pass. Exit code 2 means that the
+    query can't be meant, 3 that the budget is exhausted, 5 that the dataset is not ready.
     """
     # Only a fit goes through the records more than once.
     is_long = any(query.lstrip().lower().startswith("fit(") for query in queries)

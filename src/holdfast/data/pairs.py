@@ -1,7 +1,7 @@
 """Statistics over all pairs of records, exactly and in O(t log t).
 
 Each function gives a numerator and a denominator, in Python's integers: the *unit*, which lies in
-[0, 1/2] and moves by at most 1/t if one of t records is replaced (docs/statistics.md). Without a
+[0, 1/2] and moves by at most 1/t if one of t records is replaced (statistics.md). Without a
 pair, for t < 2, it is a quarter whatever the record: the middle of what it can be, so that a width
 that holds for any statistic at all of one record holds for it.
 
@@ -33,7 +33,7 @@ _RANKED = 1 << 15
 
 
 def on_grid(values: Floats, known: Truths, low: float, high: float, bits: int) -> Integers:
-    """The integers that a mean gives the records (docs/language.md); 0 where not known.
+    """The integers that a mean gives the records (language.md); 0 where not known.
 
     >>> on_grid(np.array([10.0, 35, 99]), np.array([True, True, False]), 10, 60, bits=32)
     array([         0, 2147483648,          0])

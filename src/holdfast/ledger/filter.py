@@ -1,7 +1,7 @@
 """The filter: decides, before any data is touched, whether a charge fits.
 
 Algorithm 2 of the paper in exact arithmetic, and with a budget for each record as in
-docs/sharp-bound.md, section 9: a query at round t is admitted while the charge of every record
+sharp-bound.md, section 9: a query at round t is admitted while the charge of every record
 s <= t stays within that record's budget. All records of a piece have the same budget and the first
 of them is exposed most, so it speaks for all. With one piece this is the paper's filter, one
 running sum.

@@ -267,7 +267,7 @@ class Policy:
     def selection(self, form: SelectForm, round: int) -> Selection:
         """How one of some candidates is chosen at a round, and what that promises.
 
-        docs/sharp-bound.md, section 15; for the paper's certificates Theorem A.3.
+        sharp-bound.md, section 15; for the paper's certificates Theorem A.3.
         """
         from holdfast.mechanisms.exponential import ExponentialMechanism  # loads SciPy
         from holdfast.theory.selection import paper_selection_allowance, selection_allowance

@@ -28,7 +28,7 @@ class ExponentialMechanism:
 
     L_i, t times the loss of candidate i on a snapshot of t records, must move by at most 1 when one
     record is replaced. Then the log likelihood ratio of the choice lies in an interval of length
-    epsilon (docs/sharp-bound.md, section 12). ``epsilon`` is a double and taken exactly, losses are
+    epsilon (sharp-bound.md, section 12). ``epsilon`` is a double and taken exactly, losses are
     ratios of whole numbers.
 
     **Exact.** A uniform number U is compared with the cumulative sums of the weights. Weights are
@@ -74,7 +74,7 @@ class ExponentialMechanism:
     def charge(self) -> int:
         """The mu^2 of one choice, in units, rounded up: the same at every round.
 
-        docs/sharp-bound.md, section 12: ``mu = 2 Phi^-1(e^{epsilon/2} / (1 + e^{epsilon/2}))``.
+        sharp-bound.md, section 12: ``mu = 2 Phi^-1(e^{epsilon/2} / (1 + e^{epsilon/2}))``.
 
         >>> from holdfast.mechanisms import to_float
         >>> round(to_float(ExponentialMechanism(epsilon=0.01).charge()), 8)

@@ -18,7 +18,7 @@ class ClippedGaussian(Mechanism):
 
     It works in whole steps of g = sigma / SCALE. The exact mean is put on the grid, N = the whole
     number nearest to mean / g, noise Z of parameter SCALE is added, and (N + Z) g is clipped and
-    made a double: the clipped Gaussian mechanism of docs/sharp-bound.md, section 7, with the
+    made a double: the clipped Gaussian mechanism of sharp-bound.md, section 7, with the
     discrete noise of section 13.
 
     >>> from holdfast.mechanisms import system_noise
@@ -37,7 +37,7 @@ class ClippedGaussian(Mechanism):
     def charge(self, round: int) -> int:
         """The mu^2 of one answer, ``(1/(t sigma) + 1/SCALE)^2``, in units, rounded up.
 
-        Lemma 4.2 (rho = Delta^2 / (2 sigma^2), and mu^2 = 2 rho) and docs/sharp-bound.md,
+        Lemma 4.2 (rho = Delta^2 / (2 sigma^2), and mu^2 = 2 rho) and sharp-bound.md,
         sections 7 and 13. Another record in one place moves the sum by at most 2^bits, and so
         mean / g by at most SCALE/(t sigma) and the whole number N by one step more; the noise has a
         standard deviation of SCALE steps.

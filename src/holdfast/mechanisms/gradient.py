@@ -20,7 +20,7 @@ class GaussianVector:
     """The mean over t records of vectors no longer than 1, and noise sigma in each coordinate.
 
     Another record in one place moves the mean by at most 2/t in length: the charge is
-    ``(2 / (t sigma))^2`` (docs/sharp-bound.md, sections 13 and 15). Rounding to the grid of
+    ``(2 / (t sigma))^2`` (sharp-bound.md, sections 13 and 15). Rounding to the grid of
     sigma / SCALE moves each of ``size`` coordinates by at most half a step, before and after.
     """
 

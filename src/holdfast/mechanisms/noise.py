@@ -5,7 +5,7 @@ Noise is a whole number Z with the discrete Gaussian law of parameter :data:`SCA
 mechanism measures in steps of g = sigma / SCALE, so that g Z has the standard deviation sigma. One
 pool of draws, filled ahead, serves every ask.
 
-**Discrete instead of continuous** (docs/sharp-bound.md, section 13). With g / sigma = 2**-96:
+**Discrete instead of continuous** (sharp-bound.md, section 13). With g / sigma = 2**-96:
 
 * k answers cost less than ``k (g / sigma)^2`` of beta: for k = 10**18 that is
   10**18 / 2**192 = 1.6e-40, where 1e-12 is asked for;

@@ -56,7 +56,7 @@ class NumberForm(Form):
 
     A number is ``low + unit * span`` for a unit that moves by at most 1/t when one of t records is
     replaced: a mean over records has ``span = high - low``, a statistic of sensitivity c/t has
-    ``span = c`` (docs/sharp-bound.md, section 15). Cells may move together by ``cells_moved`` in
+    ``span = c`` (sharp-bound.md, section 15). Cells may move together by ``cells_moved`` in
     the square of their distance, in the same measure: that is the price. ``bits`` are those of the
     grid on which values of records lie, 0 if they are exact. With a ``power`` below 1 a number
     moves by ``span / t**power``: :meth:`span_at` is its span at one round.

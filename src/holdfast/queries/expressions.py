@@ -1,7 +1,7 @@
 """The tree of the expression language: what an expression about one record can be.
 
 A parser builds it, a checker gives each column and each null its type, and one printer per engine
-writes it down. The meaning of every node is fixed in docs/language.md, not by an engine.
+writes it down. The meaning of every node is fixed in language.md, not by an engine.
 """
 
 from __future__ import annotations

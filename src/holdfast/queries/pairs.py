@@ -2,7 +2,7 @@
 
 They are no means over records, but moved little by each: a mean over the pairs of t records of a
 number from 0 to h moves by at most 2 h / t when one record is replaced, for only the t - 1 pairs
-with that record change, each by at most h, and there are t (t - 1) / 2. (docs/statistics.md)
+with that record change, each by at most h, and there are t (t - 1) / 2. (statistics.md)
 """
 
 from __future__ import annotations

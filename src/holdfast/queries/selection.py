@@ -38,7 +38,7 @@ class SelectForm(Form):
 
     @property
     def slots(self) -> int:
-        """It stands in for as many answers as it is charged (docs/sharp-bound.md, section 15)."""
+        """It stands in for as many answers as it is charged (sharp-bound.md, section 15)."""
         return self.answers
 
     @property

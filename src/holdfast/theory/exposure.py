@@ -42,7 +42,7 @@ def statistical(rounds: FloatArray) -> FloatArray:
 def reciprocal(rounds: FloatArray) -> FloatArray:
     """Delta_t = 1/t for functions of a snapshot that need not be means over its records.
 
-    Any low-sensitivity query is one, divided by its own t Delta_t (docs/sharp-bound.md, section
+    Any low-sensitivity query is one, divided by its own t Delta_t (sharp-bound.md, section
     15). The sharp theorem gives it the width of a statistical query; the paper's Theorem 3.6, on
     which its certificates rest then, loses a factor 2 in one term.
     """
@@ -324,7 +324,7 @@ def _capacity(edges: FloatArray, levels: FloatArray) -> float:
     """Most answers that falling budgets ``levels`` (for sigma = 1) admit at rounds from n0 on.
 
     The exposure y_s that all queries at rounds >= s add up to stays below the budget of s, and the
-    answers are n0^2 y_n0 + sum over s > n0 of (2 s - 1) y_s (docs/sharp-bound.md, section 9). The
+    answers are n0^2 y_n0 + sum over s > n0 of (2 s - 1) y_s (sharp-bound.md, section 9). The
     first piece holds the first n0 records, so this is a sum of squares' differences.
     """
     return float(np.sum(levels * np.diff(edges**2)))

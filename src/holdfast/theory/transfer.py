@@ -189,7 +189,7 @@ def sharp_transfer(
     ``CVaR_beta(M) + kappa + (1 - kappa)/beta sum_s delta(s) / m_s``, with ``cvar`` the first term
     and ``delta_reach`` the sum. For low-sensitivity queries give the largest t Delta_t, and
     ``max Delta_t`` over t >= m_s in place of 1/m_s; for minimisation queries both with 2 Delta_t,
-    M being the largest excess loss on a snapshot. See docs/sharp-bound.md for the proof.
+    M being the largest excess loss on a snapshot. See sharp-bound.md for the proof.
 
     >>> round(float(sharp_transfer(0.05, 0.15, 1e-4, 0.05)), 4)
     0.0894

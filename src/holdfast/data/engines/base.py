@@ -13,10 +13,10 @@ from holdfast.queries.pairs import PairMeasure
 class Engine(ABC):
     """Holds records 0, 1, 2, ... in the order of their arrival.
 
-    docs/language.md fixes what a measure is worth on a record, so every engine gives the same
+    language.md fixes what a measure is worth on a record, so every engine gives the same
     integers. An engine evaluates all of an expression on every record: its time may depend on how
     many records there are, not on what they hold, and no record makes it raise. (Where Polars' own
-    work on texts falls short of that: docs/runtime.md, "What the clock tells".)
+    work on texts falls short of that: runtime.md, "What the clock tells".)
     """
 
     @property

@@ -253,7 +253,7 @@ class _Search:
 
 
 class Weight:
-    """The integers of a mean, as doubles: docs/language.md, "The integer of a record"."""
+    """The integers of a mean, as doubles: language.md, "The integer of a record"."""
 
     def __init__(self, measure: Measure) -> None:
         self._measure = measure

@@ -1,4 +1,4 @@
-"""Checked expressions as Polars expressions, with the meaning of docs/language.md.
+"""Checked expressions as Polars expressions, with the meaning of language.md.
 
 Assumed of the frames (``data`` sees to it when records are appended): columns of type Int64,
 Float64, Boolean and String; no NaN and no infinity, but null in their place. Were
@@ -68,7 +68,7 @@ _EXACT_INTEGERS = 2.0**53
 _FEW = 4
 _UPPER = [chr(code) for code in range(ord("A"), ord("Z") + 1)]
 _LOWER = [letter.lower() for letter in _UPPER]
-# docs/language.md, "Casts": so few digits that no engine over- or underflows on reading them.
+# language.md, "Casts": so few digits that no engine over- or underflows on reading them.
 _NUMERAL = r"^([+-]?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})?)$"
 
 

@@ -1,4 +1,4 @@
-"""`sharp`: our theorem (docs/sharp-bound.md) for the clipped Gaussian mechanism.
+"""`sharp`: our theorem (sharp-bound.md) for the clipped Gaussian mechanism.
 
 ``alpha = sigma CVaR_beta(max |N_j|) + min_eps { kappa + (1/beta) sum_s D_kappa(mu_s) / m_s }``,
 with mu_s from a fixed schedule or from a per-record filter. Every eps is valid, so an inexact
