@@ -1,0 +1,49 @@
+"""The proving ground: attacks that break ordinary practice, and who withstands them.
+
+An *attacker* (:class:`Attacker`) asks questions of growing data, each led by the answers before. A
+*defender* (:class:`Defender`) answers, with an interval. The population is known, so it is known
+which intervals are wrong. :func:`run` lets every attacker loose on every defender.
+
+>>> from holdfast import lab
+>>> report = lab.run("flooding", "raw", n0=1_000, n=2_000, queries=100, repeats=2)
+>>> report.rows[0].covered
+0
+"""
+
+from holdfast.lab.attackers import ATTACKERS, Attacker
+from holdfast.lab.contest import run
+from holdfast.lab.defenders import DEFENDERS, Defender, Guard, Guarded, Planned, Replies, View
+from holdfast.lab.desk import Desk, Tally
+from holdfast.lab.populations import Coins, Listed, Population
+from holdfast.lab.questions import Agreements, Lookups, Memberships, Questions, Votes
+from holdfast.lab.records import Records
+from holdfast.lab.report import Report, Row, clopper_pearson
+from holdfast.lab.setting import Setting
+
+__all__ = [
+    "ATTACKERS",
+    "DEFENDERS",
+    "Agreements",
+    "Attacker",
+    "Coins",
+    "Defender",
+    "Desk",
+    "Guard",
+    "Guarded",
+    "Listed",
+    "Lookups",
+    "Memberships",
+    "Planned",
+    "Population",
+    "Questions",
+    "Records",
+    "Replies",
+    "Report",
+    "Row",
+    "Setting",
+    "Tally",
+    "View",
+    "Votes",
+    "clopper_pearson",
+    "run",
+]

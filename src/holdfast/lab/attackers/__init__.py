@@ -1,0 +1,45 @@
+"""Analysts, malicious and not."""
+
+from holdfast.lab.attackers.base import Attacker
+from holdfast.lab.attackers.benign import (
+    DashboardAnalyst,
+    ForwardSelectionAnalyst,
+    TuningAnalyst,
+)
+from holdfast.lab.attackers.climbing import HillClimbingAttacker
+from holdfast.lab.attackers.growing import (
+    FloodingAttacker,
+    LuckyAttacker,
+    OptionalStoppingAttacker,
+    StaleAttacker,
+    WaitingAttacker,
+)
+from holdfast.lab.attackers.votes import (
+    AveragingAttacker,
+    FreedmanAttacker,
+    LeaderboardAttacker,
+    MedianAttacker,
+    SignAttacker,
+    SubsetSumAttacker,
+)
+
+ATTACKERS: tuple[Attacker, ...] = (
+    SignAttacker(),
+    FreedmanAttacker(),
+    LeaderboardAttacker(),
+    HillClimbingAttacker(),
+    AveragingAttacker(),
+    SubsetSumAttacker(),
+    MedianAttacker(),
+    OptionalStoppingAttacker(),
+    LuckyAttacker(),
+    StaleAttacker(),
+    WaitingAttacker(),
+    FloodingAttacker(),
+    DashboardAnalyst(),
+    TuningAnalyst(),
+    ForwardSelectionAnalyst(),
+)
+"""All that the lab knows."""
+
+__all__ = ["ATTACKERS", "Attacker"]

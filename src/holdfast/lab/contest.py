@@ -1,0 +1,212 @@
+"""run(): every attacker against every defender, often enough to see who is right."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import TypeVar
+
+import numpy as np
+
+from holdfast.errors import InvalidInput, NotApplicable, NotReady, Unreachable
+from holdfast.lab.attackers import ATTACKERS, Attacker
+from holdfast.lab.defenders import DEFENDERS, Defender
+from holdfast.lab.desk import Desk, Tally
+from holdfast.lab.populations import Population
+from holdfast.lab.report import Report, Row
+from holdfast.lab.setting import Setting
+
+Progress = Callable[[int, int], None]
+
+_T = TypeVar("_T", Attacker, Defender)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One analysis: who asked whom, and what became of it, or why it could not be."""
+
+    attack: str
+    defender: str
+    tally: Tally
+    spent: float | None
+    seconds: float
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Contest:
+    """All that is needed to play any repeat of any attack, in this process or another."""
+
+    setting: Setting
+    attackers: tuple[Attacker, ...]
+    defenders: tuple[Defender, ...]
+    population: Population | None
+    seed: int
+
+    def played(self, attacker: Attacker, repeat: int) -> list[Outcome]:
+        """One repeat of an attack: each defender gets the same records."""
+        random = self._random(repeat, attacker.name)
+        population = self.population or attacker.population(self.setting, random)
+        records = population.draw(self.setting.n, random)
+        found = []
+        for defender in self.defenders:
+            began = time.perf_counter()
+            chance = self._random(repeat, attacker.name, defender.name)
+            try:
+                guard = defender.guard(self.setting, chance)
+            except (Unreachable, NotApplicable, NotReady) as error:
+                found.append(Outcome(attacker.name, defender.name, Tally(), None, 0.0, str(error)))
+                continue
+            desk = Desk(self.setting, population, records, guard, chance)
+            attacker.attack(desk)
+            seconds = time.perf_counter() - began
+            found.append(Outcome(attacker.name, defender.name, desk.tally, desk.spent, seconds))
+        return found
+
+    def _random(self, repeat: int, *names: str) -> np.random.Generator:
+        """A stream of its own for each, the same whatever else is played."""
+        return np.random.default_rng([self.seed, repeat, *(zlib.crc32(n.encode()) for n in names)])
+
+
+def run(
+    attackers: str | Attacker | Iterable[str | Attacker] = "all",
+    defenders: str | Defender | Iterable[str | Defender] = "all",
+    *,
+    n0: int,
+    n: int,
+    queries: int = 2_000,
+    alpha: float = 0.1,
+    beta: float = 0.05,
+    repeats: int = 40,
+    seed: int = 1,
+    jobs: int = 1,
+    population: Population | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Let attackers loose on defenders, and count how often all intervals of an analysis held.
+
+    Names are those of ``ATTACKERS`` and ``DEFENDERS``, "all" is all of them, and your own may stand
+    beside them. With data that does not grow those attacks that need growth are left out.
+    ``population`` replaces the one that each attack brings. The same seed gives the same report,
+    however many ``jobs`` (processes) work on it.
+
+    >>> report = run(
+    ...     "sign",
+    ...     ["bonferroni", "holdfast-sharp"],
+    ...     n0=5_000,
+    ...     n=5_000,
+    ...     alpha=0.2,
+    ...     queries=600,
+    ...     repeats=3,
+    ... )
+    >>> [(row.defender, row.covered) for row in report.rows]
+    [('bonferroni', 0), ('holdfast-sharp', 3)]
+    """
+    setting = Setting(n0=n0, n=n, queries=queries, alpha=alpha, beta=beta)
+    if repeats < 1:
+        raise InvalidInput("repeats", "at least 1", repeats)
+    if jobs < 1:
+        raise InvalidInput("jobs", "at least 1", jobs)
+    if seed < 0:
+        raise InvalidInput("seed", "a whole number >= 0", seed)
+    contest = Contest(
+        setting,
+        tuple(one for one in _named(attackers, ATTACKERS, "attack") if _applies(one, setting)),
+        _named(defenders, DEFENDERS, "defender"),
+        population,
+        seed,
+    )
+    if not contest.attackers:
+        raise InvalidInput("n", "larger than n0 for attacks that need growth", n)
+    outcomes: dict[tuple[str, str], list[Outcome]] = {}
+    # Repeat by repeat, so that after the first of each attack the time of all is known.
+    tasks = [(attack, i) for i in range(repeats) for attack in range(len(contest.attackers))]
+    for done, found in enumerate(_all_played(contest, tasks, jobs), start=1):
+        for outcome in found:
+            outcomes.setdefault((outcome.attack, outcome.defender), []).append(outcome)
+        if progress is not None:
+            progress(done, len(tasks))
+    rows = [
+        _row(attacker, defender, outcomes[attacker.name, defender.name])
+        for attacker in contest.attackers
+        for defender in contest.defenders
+    ]
+    return Report(setting, repeats, seed, tuple(rows))
+
+
+def _applies(attacker: Attacker, setting: Setting) -> bool:
+    return setting.grows or attacker.kind != "growing"
+
+
+def _named(given: _T | str | Iterable[_T | str], known: Sequence[_T], word: str) -> tuple[_T, ...]:
+    """Those that are meant, each once."""
+    listed = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    by_name = {one.name: one for one in known}
+    found: dict[str, _T] = {}
+    for one in listed:
+        if one == "all":
+            found |= by_name
+        elif isinstance(one, str):
+            if one not in by_name:
+                raise InvalidInput(word, f"all or one of {', '.join(by_name)}", one)
+            found[one] = by_name[one]
+        else:
+            found[one.name] = one
+    if not found:
+        raise InvalidInput(word, "at least one", "none")
+    return tuple(found.values())
+
+
+def _all_played(
+    contest: Contest, tasks: Sequence[tuple[int, int]], jobs: int
+) -> Iterator[list[Outcome]]:
+    """In the order of the tasks, whoever plays them."""
+    if jobs == 1:
+        for attack, repeat in tasks:
+            yield contest.played(contest.attackers[attack], repeat)
+        return
+    # Processes are started anew rather than forked: Polars' threads do not survive a fork.
+    with ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(contest,)
+    ) as pool:
+        yield from pool.map(_play, *zip(*tasks, strict=True))
+
+
+_contest: Contest | None = None
+
+
+def _begin(contest: Contest) -> None:
+    """In another process: what it is about, sent once."""
+    global _contest
+    _contest = contest
+
+
+def _play(attack: int, repeat: int) -> list[Outcome]:
+    assert _contest is not None
+    return _contest.played(_contest.attackers[attack], repeat)
+
+
+def _row(attacker: Attacker, defender: Defender, outcomes: Sequence[Outcome]) -> Row:
+    """What became of all repeats."""
+    tallies = [outcome.tally for outcome in outcomes]
+    spent = [outcome.spent for outcome in outcomes if outcome.spent is not None]
+    return Row(
+        attack=attacker.name,
+        kind=attacker.kind,
+        defender=defender.name,
+        repeats=len(outcomes),
+        covered=sum(tally.missed == 0 for tally in tallies),
+        asked=float(np.mean([tally.asked for tally in tallies])),
+        answered=float(np.mean([tally.answered for tally in tallies])),
+        largest_error=max(tally.largest_error for tally in tallies),
+        usual_error=float(np.median([tally.largest_error for tally in tallies])),
+        widest=max(tally.widest for tally in tallies),
+        spent=float(np.mean(spent)) if spent else None,
+        seconds=sum(outcome.seconds for outcome in outcomes),
+        last=tuple(tally.last for tally in tallies if tally.last is not None),
+        reason=outcomes[0].reason,
+    )

@@ -1,0 +1,30 @@
+"""Ways of answering, good and bad."""
+
+from holdfast.lab.defenders.base import Defender, Guard, Replies, View
+from holdfast.lab.defenders.exact import (
+    Bonferroni,
+    ConfidenceSequence,
+    Hoeffding,
+    Plain,
+    Raw,
+)
+from holdfast.lab.defenders.guarded import Guarded, Planned
+from holdfast.lab.defenders.other import Splitting, Thresholdout, UncertifiedNoise
+
+DEFENDERS: tuple[Defender, ...] = (
+    Raw(),
+    Plain(),
+    Bonferroni(),
+    Hoeffding(),
+    ConfidenceSequence(),
+    UncertifiedNoise(),
+    Thresholdout(),
+    Splitting(),
+    Guarded("ours-u"),
+    Guarded("ours-n"),
+    Guarded("adaptive"),
+    Guarded("sharp"),
+)
+"""All that the lab knows, from the weakest claim to the strongest."""
+
+__all__ = ["DEFENDERS", "Defender", "Guard", "Guarded", "Planned", "Replies", "View"]

@@ -1,0 +1,59 @@
+"""What all of a contest share: sizes, how many may be asked, and what is promised."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from holdfast.errors import InvalidInput
+
+_MOST_BYTES = 4 * 2**30
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Data that grows from n0 to n records, of which up to ``queries`` are asked.
+
+    Each defender is to answer within ``alpha``, if it is one that can choose, all answers together
+    right with probability 1 - ``beta``.
+    """
+
+    n0: int
+    n: int
+    queries: int
+    alpha: float
+    beta: float
+
+    def __post_init__(self) -> None:
+        if self.n0 < 100:
+            raise InvalidInput("n0", "at least 100 records", self.n0)
+        if self.n < self.n0:
+            raise InvalidInput("n", f"at least n0 = {self.n0:,}", self.n)
+        if self.queries < 2:
+            raise InvalidInput("queries", "at least 2", self.queries)
+        for name in ("alpha", "beta"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise InvalidInput(name, "strictly between 0 and 1", getattr(self, name))
+        if self.n * self.queries > 8 * _MOST_BYTES:
+            most = 8 * _MOST_BYTES // self.n
+            raise InvalidInput(
+                "queries",
+                f"at most {most:,} for {self.n:,} records, which are held in memory",
+                self.queries,
+                "ask fewer, or of fewer records",
+            )
+
+    @property
+    def grows(self) -> bool:
+        """Whether records arrive while questions are asked."""
+        return self.n > self.n0
+
+    def stops(self, count: int) -> list[int]:
+        """So many sizes from n0 to n, evenly; only n if the data does not grow."""
+        if not self.grows or count == 1:
+            return [self.n]
+        return [self.n0 + (self.n - self.n0) * i // (count - 1) for i in range(count)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
