@@ -71,6 +71,17 @@ def several(number: int, noun: str) -> str:
     return f"{number:,} {noun}"
 
 
+def duration(seconds: float) -> str:
+    """How long, to one figure or two.
+
+    >>> duration(7.6), duration(200.0), duration(9_000.0)
+    ('8 s', '3 min', '2.5 h')
+    """
+    if seconds < 90.0:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60.0:.0f} min" if seconds < 5_400.0 else f"{seconds / 3_600.0:.1f} h"
+
+
 def percent(beta: float) -> str:
     """The confidence 1 - beta, exactly.
 

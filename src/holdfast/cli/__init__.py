@@ -10,6 +10,7 @@ from holdfast import __version__
 from holdfast.cli.ask import ask, quote
 from holdfast.cli.create import append, create
 from holdfast.cli.decide import gate, score, select
+from holdfast.cli.lab import lab
 from holdfast.cli.look import plot, status, transcript, verify
 from holdfast.cli.plan import plan
 from holdfast.cli.reproduce import reproduce
@@ -58,6 +59,7 @@ for _command in (
     transcript,
     verify,
     plot,
+    lab,
     reproduce,
 ):
     holdfast.add_command(_command)

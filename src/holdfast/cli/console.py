@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from holdfast.numerals import budget, count, percent, several, width
+from holdfast.numerals import budget, count, duration, percent, several, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rich.console import Console
+    from rich.progress import Progress
 
     from holdfast.planning import Entry, Plan
     from holdfast.session import Appended, Quote, Result, Session, Status, Verification
@@ -35,10 +37,15 @@ def show_json(values: Mapping[str, Any]) -> None:
     click.echo(json.dumps(values, allow_nan=False, ensure_ascii=False, indent=2))
 
 
-def show_saved(paths: Sequence[object]) -> None:
-    """Say which files were written."""
+def show_text(text: str) -> None:
+    """Some lines as they are."""
+    click.echo(text)
+
+
+def show_saved(paths: Sequence[object], aside: bool = False) -> None:
+    """Say which files were written; ``aside`` on standard error, if JSON stands on the other."""
     for path in paths:
-        click.echo(f"wrote {path}")
+        click.echo(f"wrote {path}", err=aside)
 
 
 def show_plan(plan: Plan) -> None:
@@ -170,6 +177,36 @@ def counting(what: str) -> Iterator[Callable[[int], None] | None]:
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[], None]]:
     """A progress bar on standard error; the value is called once for each step done."""
+    with _bars() as bars:
+        task = bars.add_task(label, total=total)
+        yield lambda: bars.advance(task)
+
+
+@contextmanager
+def playing() -> Iterator[Callable[[int, int], None]]:
+    """Progress of a contest on standard error, with the time that is left.
+
+    Where there is no terminal to draw on, a line now and then: after 5 seconds, 20, 80 and so on.
+    """
+    if sys.stderr.isatty():
+        with _bars() as bars:
+            task = bars.add_task("playing", total=None)
+            yield lambda done, total: bars.update(task, completed=done, total=total)
+        return
+    began, next_line = time.monotonic(), 5.0
+
+    def announce(done: int, total: int) -> None:
+        nonlocal next_line
+        passed = time.monotonic() - began
+        if passed > next_line and done < total:
+            next_line *= 4.0
+            left = duration(passed / done * (total - done))
+            click.echo(f"{done:,} of {total:,} repeats played, about {left} left", err=True)
+
+    yield announce
+
+
+def _bars() -> Progress:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -185,9 +222,7 @@ def progress(label: str, total: int) -> Iterator[Callable[[], None]]:
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(label, total=total)
-        yield lambda: bars.advance(task)
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def _show(renderable: object) -> None:

@@ -11,7 +11,7 @@ which intervals are wrong. :func:`run` lets every attacker loose on every defend
 """
 
 from holdfast.lab.attackers import ATTACKERS, Attacker
-from holdfast.lab.contest import run
+from holdfast.lab.contest import check, run
 from holdfast.lab.defenders import DEFENDERS, Defender, Guard, Guarded, Planned, Replies, View
 from holdfast.lab.desk import Desk, Tally
 from holdfast.lab.populations import Coins, Listed, Population
@@ -44,6 +44,7 @@ __all__ = [
     "Tally",
     "View",
     "Votes",
+    "check",
     "clopper_pearson",
     "run",
 ]

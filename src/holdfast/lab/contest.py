@@ -14,13 +14,18 @@ import numpy as np
 
 from holdfast.errors import InvalidInput, NotApplicable, NotReady, Unreachable
 from holdfast.lab.attackers import ATTACKERS, Attacker
-from holdfast.lab.defenders import DEFENDERS, Defender
+from holdfast.lab.defenders import DEFENDERS, Defender, Planned
 from holdfast.lab.desk import Desk, Tally
 from holdfast.lab.populations import Population
 from holdfast.lab.report import Report, Row
 from holdfast.lab.setting import Setting
+from holdfast.ledger.policy import Policy
+from holdfast.planning import Plan
 
 Progress = Callable[[int, int], None]
+"""Called with how many of how many repeats are done."""
+
+_USUAL = 2**30
 
 _T = TypeVar("_T", Attacker, Defender)
 
@@ -85,14 +90,15 @@ def run(
     seed: int = 1,
     jobs: int = 1,
     population: Population | None = None,
+    data: str = "made up for each attack",
     progress: Progress | None = None,
 ) -> Report:
     """Let attackers loose on defenders, and count how often all intervals of an analysis held.
 
     Names are those of ``ATTACKERS`` and ``DEFENDERS``, "all" is all of them, and your own may stand
     beside them. With data that does not grow those attacks that need growth are left out.
-    ``population`` replaces the one that each attack brings. The same seed gives the same report,
-    however many ``jobs`` (processes) work on it.
+    ``population`` replaces the one that each attack brings, and ``data`` says what it is. The same
+    seed gives the same report, however many ``jobs`` (processes) work on it.
 
     >>> report = run(
     ...     "sign",
@@ -135,7 +141,45 @@ def run(
         for attacker in contest.attackers
         for defender in contest.defenders
     ]
-    return Report(setting, repeats, seed, tuple(rows))
+    return Report(setting, repeats, seed, tuple(rows), data)
+
+
+def check(
+    plan: Plan,
+    attackers: str | Attacker | Iterable[str | Attacker] = "all",
+    *,
+    queries: int | None = None,
+    repeats: int = 20,
+    seed: int = 1,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Report:
+    """Let attackers loose on a plan of your own, exactly as it is, and on raw answers beside it.
+
+    They ask up to ``queries``, by default as many as the plan answers but no more than 2,000 or
+    what a billion features of records have room for.
+
+    >>> import holdfast as hf
+    >>> plan = hf.plan(n0=2_000, n=6_000, alpha=0.2, beta=0.1)
+    >>> check(plan, ["sign", "flooding"], repeats=2).row("flooding", "holdfast").covered
+    2
+    """
+    Policy(plan)  # says if it is one that datasets do not run
+    if queries is None:
+        queries = max(min(plan.queries, 2_000, _USUAL // plan.n), 2)
+    return run(
+        attackers,
+        ["raw", Planned(plan)],
+        n0=plan.n if plan.batches == 1 else plan.n0,
+        n=plan.n,
+        queries=queries,
+        alpha=plan.width,
+        beta=plan.beta,
+        repeats=repeats,
+        seed=seed,
+        jobs=jobs,
+        progress=progress,
+    )
 
 
 def _applies(attacker: Attacker, setting: Setting) -> bool:

@@ -84,7 +84,7 @@ class Report:
     repeats: int
     seed: int
     rows: tuple[Row, ...]
-    data: str = "made up for each attack"
+    data: str
 
     @property
     def attacks(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.errors import InvalidInput
 
 _MOST_BYTES = 4 * 2**30
+_MOST_RECORDS = 10**8
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Setting:
             raise InvalidInput("n", f"at least n0 = {self.n0:,}", self.n)
         if self.queries < 2:
             raise InvalidInput("queries", "at least 2", self.queries)
+        if self.n > _MOST_RECORDS:
+            raise InvalidInput("n", f"at most {_MOST_RECORDS:,} records, held in memory", self.n)
         for name in ("alpha", "beta"):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise InvalidInput(name, "strictly between 0 and 1", getattr(self, name))

@@ -306,7 +306,7 @@ def create(
     schema = _schema_of(columns, like)
     from holdfast.planning.certified import check_certified  # it loads scipy, which open() need not
 
-    checked = _plan_of(plan)
+    checked = plan_of(plan)
     check_certified(checked)
     _check_vacant(target)
     # Built beside its place and moved there whole, so that it is never seen half made.
@@ -348,7 +348,8 @@ def _schema_of(columns: Mapping[str, str] | None, like: Any) -> Schema:
     return Schema.of({**seen, **(columns or {})})
 
 
-def _plan_of(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
+def plan_of(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
+    """The plan that somebody means: itself, its dictionary, or a file of it."""
     if isinstance(plan, Plan):
         return plan
     if isinstance(plan, Mapping):

@@ -9,7 +9,12 @@ from holdfast.lab.defenders.exact import (
     Raw,
 )
 from holdfast.lab.defenders.guarded import Guarded, Planned
-from holdfast.lab.defenders.other import Splitting, Thresholdout, UncertifiedNoise
+from holdfast.lab.defenders.other import (
+    GuessAndCheck,
+    Splitting,
+    Thresholdout,
+    UncertifiedNoise,
+)
 
 DEFENDERS: tuple[Defender, ...] = (
     Raw(),
@@ -19,6 +24,7 @@ DEFENDERS: tuple[Defender, ...] = (
     ConfidenceSequence(),
     UncertifiedNoise(),
     Thresholdout(),
+    GuessAndCheck(),
     Splitting(),
     Guarded("ours-u"),
     Guarded("ours-n"),

@@ -6,7 +6,7 @@ import math
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import gammaln, ndtri
 
 from holdfast.lab.defenders.base import Defender, Floats, Guard, Replies, View
 from holdfast.lab.questions import Questions
@@ -113,6 +113,68 @@ class _ThresholdoutGuard(Guard):
 
     def _noise(self, count: int) -> Floats:
         return self._random.normal(scale=self._sigma, size=count)
+
+
+class GuessAndCheck(Defender):
+    """A guess from one half is told if the other half confirms it; else that half's, rounded.
+
+    Even records give the guess, odd ones check it. A guess that is confirmed costs next to nothing,
+    one that fails costs as much as its rounded correction tells; when all is used up the width
+    would exceed alpha, and it stops. The union bound is over all transcripts, so it holds whoever
+    asks and whenever.
+    """
+
+    name = "guess-and-check"
+    source: ClassVar[str] = "Rogers, Roth, Smith, Srebro, Thakkar and Woodworth 2020, Algorithm 1"
+    claim: ClassVar[str] = "all together within alpha, whoever asks"
+
+    def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
+        """Nothing failed yet."""
+        return _GuessAndCheckGuard(setting)
+
+
+class _GuessAndCheckGuard(Guard):
+    def __init__(self, setting: Setting) -> None:
+        self._alpha = setting.alpha
+        self._beta = setting.beta
+        self._asked = 0
+        self._failures = 0
+        self._told = 0.0  # sum of ln(1 / gamma) over the failures
+
+    def room(self, view: View, round: int) -> int:
+        """At least one more while its tolerance is positive; more if guesses are confirmed."""
+        return 2**62 if self._tolerance(round // 2) < self._alpha else 0
+
+    def answer(self, questions: Questions, view: View, round: int) -> Replies:
+        guesses, checks = (
+            view.counts(questions, slice(start, round, 2)) / len(range(start, round, 2))
+            for start in (0, 1)
+        )
+        values = np.full(len(questions), np.nan)
+        for place in range(len(questions)):
+            slack = self._alpha - self._tolerance(round // 2)
+            if slack <= 0.0:
+                break
+            self._asked += 1
+            values[place] = guesses[place]
+            if abs(guesses[place] - checks[place]) > slack:
+                # To the middle of its cell of a grid of 2 slack, so that it is off by no more.
+                values[place] = (math.floor(checks[place] / (2.0 * slack)) + 0.5) * 2.0 * slack
+                self._failures += 1
+                self._told += math.log(math.ceil(1.0 / (2.0 * slack)))
+        return Replies.around(values, self._alpha)
+
+    def _tolerance(self, size: int) -> float:
+        """How far the checking half can be off, now, for any transcript that there can be.
+
+        The paper's beta_{i,f}: over all transcripts of i queries of which f fail, there are
+        binomial(i, f) prod 1/gamma_j of them, the failure probabilities add up to beta.
+        """
+        i, f = self._asked, self._failures
+        transcripts = gammaln(i + 1) - gammaln(f + 1) - gammaln(i - f + 1) + self._told
+        each = 2.0 * math.log(math.pi**2 / 6.0) + 2.0 * (math.log(i - f + 1) + math.log(f + 1))
+        exponent = math.log(2.0 / self._beta) + float(transcripts) + each
+        return math.sqrt(exponent / (2.0 * size))
 
 
 class UncertifiedNoise(Defender):

@@ -1,0 +1,135 @@
+"""What a contest looks like: who withstands what, and what the last answers claimed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.plots.style import new_figure, save, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.patches import Patch
+
+    from holdfast.lab import Report, Row
+
+_RIGHT, _WRONG, _NONE = "#0072B2", "#D55E00", "#BBBBBB"  # Okabe and Ito's blue and vermillion
+_SHOWN = 12  # analyses of a defender in the picture of its claims
+
+
+def draw_coverage(report: Report, path: Path) -> None:
+    """A square for each attack and defender: how many analyses were right in all their answers."""
+    attacks, defenders = report.attacks, report.defenders
+    figure = new_figure(3.2 + 0.78 * len(defenders), 2.3 + 0.36 * len(attacks))
+    axes = figure.add_subplot()
+    for row in report.rows:
+        x, y = defenders.index(row.defender), attacks.index(row.attack)
+        colour, text = _square(row, report)
+        axes.add_patch(_patch(x, y, colour))
+        axes.text(x, y, text, ha="center", va="center", fontsize=9, color="white", weight="bold")
+    for x, name in enumerate(defenders):
+        axes.text(x, len(attacks), _share(report, name), ha="center", va="center", fontsize=10)
+    axes.set_xlim(-0.5, len(defenders) - 0.5)
+    axes.set_ylim(len(attacks) + 0.4, -0.5)
+    axes.set_xticks(range(len(defenders)), defenders, rotation=35, ha="left", fontsize=10)
+    axes.set_yticks(range(len(attacks) + 1), [*attacks, "answers given"], fontsize=10)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    promised = f"{100 * (1 - report.setting.beta):g} %"
+    figure.suptitle(
+        f"Analyses, of {report.repeats}, in which every interval held ({promised} promised)",
+        fontsize=12,
+        x=0.01,
+        ha="left",
+        weight="bold",
+    )
+    figure.supxlabel(
+        f"blue: compatible with {promised}    vermillion, with a cross: too few    "
+        "grey: has no answers to give",
+        fontsize=9,
+        color="#444444",
+    )
+    save(figure, [path])
+
+
+def draw_claims(report: Report, attack: str, path: Path, last: str = "the last answer") -> None:
+    """The last answers of some analyses with their intervals, against the truth."""
+    defenders = [name for name in report.defenders if report.row(attack, name).last]
+    figure = new_figure(8.0, 1.9 + 0.44 * len(defenders))
+    axes = figure.add_subplot()
+    for place, name in enumerate(defenders):
+        _draw_claims_of(axes, report.row(attack, name), place)
+    axes.axvline(0.0, color="black", linewidth=1.2, zorder=1)
+    axes.annotate(" the truth", (0.0, -0.65), ha="left", va="center", fontsize=10, weight="bold")
+    axes.set_ylim(len(defenders) - 0.4, -0.9)
+    axes.set_yticks(range(len(defenders)), defenders, fontsize=10)
+    axes.set_xlabel(f"{last}, minus the truth", fontsize=10)
+    tidy(axes)
+    axes.tick_params(axis="y", length=0, labelsize=10)
+    right = axes.secondary_yaxis("right")
+    right.set_yticks(
+        range(len(defenders)), [_answers(report, attack, name) for name in defenders], fontsize=9
+    )
+    right.tick_params(length=0)
+    right.spines[:].set_visible(False)
+    setting = report.setting
+    grown = f"{setting.n0:,} to {setting.n:,}" if setting.grows else f"{setting.n:,}"
+    figure.suptitle(
+        f"Under the attack “{attack}”: what is claimed, and what is true",
+        fontsize=12,
+        x=0.01,
+        ha="left",
+        weight="bold",
+    )
+    axes.set_title(
+        f"{grown} records. Vermillion, with a cross: the interval misses.",
+        fontsize=9.5,
+        x=0.0,
+        ha="left",
+        color="#444444",
+    )
+    right.set_ylabel("answers given", fontsize=10, rotation=270, labelpad=14)
+    save(figure, [path])
+
+
+def _draw_claims_of(axes: Axes, row: Row, place: int) -> None:
+    shown = row.last[:_SHOWN]
+    for i, (value, low, high, truth) in enumerate(shown):
+        misses = not low <= truth <= high
+        y = place + (i - (len(shown) - 1) / 2.0) * 0.6 / _SHOWN
+        colour = _WRONG if misses else _RIGHT
+        axes.plot([low - truth, high - truth], [y, y], color=colour, linewidth=1.6, zorder=2)
+        axes.plot(
+            [value - truth],
+            [y],
+            color=colour,
+            marker="x" if misses else "o",
+            markersize=4.5 if misses else 2.5,
+            zorder=3,
+        )
+
+
+def _share(report: Report, defender: str) -> str:
+    """How much of what is asked a defender answers, over all attacks."""
+    rows = [row for row in report.rows if row.defender == defender and row.reason is None]
+    shares = [row.answered / report.wanted(row.attack) for row in rows]
+    return f"{100.0 * sum(shares) / len(shares):.0f} %" if shares else "none"
+
+
+def _answers(report: Report, attack: str, defender: str) -> str:
+    return f"{report.row(attack, defender).answered:,.0f}"
+
+
+def _square(row: Row, report: Report) -> tuple[str, str]:
+    if row.reason is not None:
+        return _NONE, "–"
+    if row.breaks(report.setting.beta):
+        return _WRONG, f"× {row.covered}"
+    return _RIGHT, str(row.covered)
+
+
+def _patch(x: int, y: int, colour: str) -> Patch:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, facecolor=colour, edgecolor="none")
