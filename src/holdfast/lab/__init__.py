@@ -15,7 +15,7 @@ from holdfast.lab.contest import check, run
 from holdfast.lab.defenders import DEFENDERS, Defender, Guard, Guarded, Planned, Replies, View
 from holdfast.lab.desk import Desk, Tally
 from holdfast.lab.populations import Coins, Listed, Population
-from holdfast.lab.questions import Agreements, Lookups, Memberships, Questions, Votes
+from holdfast.lab.questions import Ablations, Agreements, Lookups, Memberships, Questions, Votes
 from holdfast.lab.records import Records
 from holdfast.lab.report import Report, Row, clopper_pearson
 from holdfast.lab.setting import Setting
@@ -23,6 +23,7 @@ from holdfast.lab.setting import Setting
 __all__ = [
     "ATTACKERS",
     "DEFENDERS",
+    "Ablations",
     "Agreements",
     "Attacker",
     "Coins",

@@ -138,6 +138,37 @@ class Votes(Questions):
 
 
 @dataclass(frozen=True)
+class Ablations(Questions):
+    """Is a vote still right without the eight features of a row? One question a row."""
+
+    weights: Weights
+    rows: Indices
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def counts(self, records: Records, part: slice) -> Counts:
+        """About how many records."""
+        return records.ablated_counts(self.weights, self.rows, part)
+
+    def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """As of the votes that are left."""
+        padded = np.zeros((len(self.rows), 8 * -(-len(self.weights) // 8)), dtype=np.int32)
+        padded[:, : len(self.weights)] = self.weights
+        for left, row in zip(padded, self.rows.tolist(), strict=True):
+            left[8 * row : 8 * row + 8] = 0
+        return Votes(padded).probabilities(edges)
+
+    def first(self, count: int) -> Ablations:
+        """Without the first rows."""
+        return Ablations(self.weights, self.rows[:count])
+
+    def rest(self, start: int) -> Ablations:
+        """Without the other rows."""
+        return Ablations(self.weights, self.rows[start:])
+
+
+@dataclass(frozen=True)
 class Lookups(Questions):
     """Does this table know the label? One question a row, with a prediction for each cell."""
 

@@ -15,6 +15,7 @@ from holdfast.lab.attackers.growing import (
     WaitingAttacker,
 )
 from holdfast.lab.attackers.votes import (
+    AblationAttacker,
     AveragingAttacker,
     FreedmanAttacker,
     LeaderboardAttacker,
@@ -28,6 +29,7 @@ ATTACKERS: tuple[Attacker, ...] = (
     FreedmanAttacker(),
     LeaderboardAttacker(),
     HillClimbingAttacker(),
+    AblationAttacker(),
     AveragingAttacker(),
     SubsetSumAttacker(),
     MedianAttacker(),

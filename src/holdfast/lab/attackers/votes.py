@@ -11,7 +11,7 @@ from holdfast.lab.attackers.base import STOPS, Attacker, leanings, paced
 from holdfast.lab.defenders.base import Floats
 from holdfast.lab.desk import Desk
 from holdfast.lab.populations import Listed, Population
-from holdfast.lab.questions import Agreements, Memberships, Votes
+from holdfast.lab.questions import Ablations, Agreements, Memberships, Votes
 from holdfast.lab.records import Records, Weights
 from holdfast.lab.setting import Setting
 
@@ -83,6 +83,34 @@ class LeaderboardAttacker(Attacker):
             weights[some] = leanings(desk.ask(Agreements(some))) > 0.0
             if desk.room() > 0:
                 desk.ask(Votes(weights))
+
+
+class AblationAttacker(Attacker):
+    """The attack by signs, then an ablation study: which features can go, eight at a time?
+
+    Every ablated vote is as overfitted as the whole one, so whoever answers from records that were
+    asked before has to notice hundreds of times. In the end it votes with what seemed to help.
+    """
+
+    name: ClassVar[str] = "ablation"
+    source: ClassVar[str] = "Holdfast; against checks that are cheap as long as they agree"
+
+    def attack(self, desk: Desk) -> None:
+        """Features, their vote, that without each eight of them, and the last vote."""
+        rows = min((desk.setting.queries - 2) // 9, desk.features // 8)
+        weights = np.zeros(8 * max(rows, 1), dtype=np.int32)
+        asked = np.zeros(len(weights), dtype=bool)
+        for some in paced(desk, np.arange(8 * rows), desk.setting.stops(STOPS)):
+            weights[some] = np.sign(leanings(desk.ask(Agreements(some))))
+            asked[some] = True
+        if desk.room() > 0:
+            [whole] = desk.ask(Votes(weights)).values
+            used = np.flatnonzero(asked.reshape(-1, 8).any(axis=1))[: max(desk.room() - 1, 0)]
+            without = desk.ask(Ablations(weights, used)).values
+            harmful = used[without > whole]
+            weights.reshape(-1, 8)[harmful] = 0
+        if desk.room() > 0:
+            desk.ask(Votes(weights))
 
 
 class AveragingAttacker(Attacker):
