@@ -85,8 +85,8 @@ def population(
 def natural_questions(data: Any, *, target: str | None = None, seed: int = 1) -> tuple[str, ...]:
     """The natural features that :func:`population` makes, in words of the query language.
 
-    >>> natural_questions("digits")[:2]
-    ()
+    >>> natural_questions("breast-cancer")[:2]
+    ('smoothness_error > 0.005332', 'worst_perimeter > 78.78')
     """
     return tuple(text for text, _ in _natural(read(data, target), NATURAL, seed))
 
@@ -162,19 +162,25 @@ def _keys(frame: pl.DataFrame, seed: int) -> Words:
 
 def _words(column: pl.Series) -> Words:
     """A number for each value of a column, and one for null."""
-    words: Words
     if column.dtype == pl.Float64:
-        words = (column.fill_null(0.0).to_numpy() + 0.0).view(np.uint64)  # zero for minus zero
+        words = _number_words(column.fill_null(0.0).to_numpy())
     elif column.dtype == pl.String:
         # Each text is hashed once, however many records have it.
         texts = column.drop_nulls().unique()
         hashes = pl.Series([_hashed(text) for text in texts], dtype=pl.UInt64)
         found = column.replace_strict(texts, hashes, default=None, return_dtype=pl.UInt64)
-        words = found.fill_null(0).to_numpy()
+        words = _stream(found.fill_null(0).to_numpy(), 1)
     else:
-        words = column.cast(pl.Int64).fill_null(0).to_numpy().view(np.uint64)
-    missing = np.full(1, _NULL, dtype=np.uint64)
-    return np.where(column.is_null().to_numpy(), _stream(missing, 2), _stream(words, 1))
+        words = _stream(column.cast(pl.Int64).fill_null(0).to_numpy().view(np.uint64), 1)
+    null = _stream(np.full(1, _NULL, dtype=np.uint64), 2)
+    return np.where(column.is_null().to_numpy(), null, words)
+
+
+def _number_words(floats: npt.NDArray[np.float64]) -> Words:
+    """A whole one has that of the integer: beside missing values pandas makes floats of those."""
+    whole = (np.floor(floats) == floats) & (np.abs(floats) < 2.0**63)
+    integers = np.where(whole, floats, 0.0).astype(np.int64)
+    return np.where(whole, _stream(integers.view(np.uint64), 1), _stream(floats.view(np.uint64), 3))
 
 
 def _hashed(text: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,35 +54,43 @@ def draw_coverage(report: Report, path: Path) -> None:
     save(figure, [path])
 
 
-def draw_claims(report: Report, attack: str, path: Path, last: str = "the last answer") -> None:
-    """The last answers of some analyses with their intervals, against the truth."""
+def draw_claims(
+    report: Report,
+    attack: str,
+    path: Path,
+    *,
+    title: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    unit: float = 1.0,
+    axis: str = "the last answer, minus the truth",
+) -> None:
+    """The last answers of some analyses with their intervals, against the truth.
+
+    ``labels`` are other names for defenders; ``unit`` what the axis counts in.
+    """
     defenders = [name for name in report.defenders if report.row(attack, name).last]
+    labels = {name: name for name in defenders} | dict(labels or {})
     figure = new_figure(8.0, 1.9 + 0.44 * len(defenders))
     axes = figure.add_subplot()
     for place, name in enumerate(defenders):
-        _draw_claims_of(axes, report.row(attack, name), place)
+        _draw_claims_of(axes, report.row(attack, name), place, unit)
     axes.axvline(0.0, color="black", linewidth=1.2, zorder=1)
-    axes.annotate(" the truth", (0.0, -0.65), ha="left", va="center", fontsize=10, weight="bold")
-    axes.set_ylim(len(defenders) - 0.4, -0.9)
-    axes.set_yticks(range(len(defenders)), defenders, fontsize=10)
-    axes.set_xlabel(f"{last}, minus the truth", fontsize=10)
+    axes.annotate(" the truth", (0.0, -0.68), ha="left", va="center", fontsize=10, weight="bold")
+    axes.set_ylim(len(defenders) - 0.4, -0.95)
+    axes.set_yticks(range(len(defenders)), [labels[name] for name in defenders])
+    axes.set_xlabel(axis, fontsize=10)
     tidy(axes)
     axes.tick_params(axis="y", length=0, labelsize=10)
     right = axes.secondary_yaxis("right")
-    right.set_yticks(
-        range(len(defenders)), [_answers(report, attack, name) for name in defenders], fontsize=9
-    )
+    answers = [f"{report.row(attack, name).answered:,.0f}" for name in defenders]
+    right.set_yticks(range(len(defenders)), answers, fontsize=10)
+    right.set_ylabel("answers given", fontsize=10, rotation=270, labelpad=14)
     right.tick_params(length=0)
     right.spines[:].set_visible(False)
+    title = title or f"Under the attack “{attack}”: what is claimed, and what is true"
+    figure.suptitle(title, fontsize=12, x=0.01, ha="left", weight="bold")
     setting = report.setting
     grown = f"{setting.n0:,} to {setting.n:,}" if setting.grows else f"{setting.n:,}"
-    figure.suptitle(
-        f"Under the attack “{attack}”: what is claimed, and what is true",
-        fontsize=12,
-        x=0.01,
-        ha="left",
-        weight="bold",
-    )
     axes.set_title(
         f"{grown} records. Vermillion, with a cross: the interval misses.",
         fontsize=9.5,
@@ -89,19 +98,19 @@ def draw_claims(report: Report, attack: str, path: Path, last: str = "the last a
         ha="left",
         color="#444444",
     )
-    right.set_ylabel("answers given", fontsize=10, rotation=270, labelpad=14)
     save(figure, [path])
 
 
-def _draw_claims_of(axes: Axes, row: Row, place: int) -> None:
+def _draw_claims_of(axes: Axes, row: Row, place: int, unit: float) -> None:
     shown = row.last[:_SHOWN]
     for i, (value, low, high, truth) in enumerate(shown):
         misses = not low <= truth <= high
         y = place + (i - (len(shown) - 1) / 2.0) * 0.6 / _SHOWN
         colour = _WRONG if misses else _RIGHT
-        axes.plot([low - truth, high - truth], [y, y], color=colour, linewidth=1.6, zorder=2)
+        ends = [(low - truth) / unit, (high - truth) / unit]
+        axes.plot(ends, [y, y], color=colour, linewidth=1.6, zorder=2)
         axes.plot(
-            [value - truth],
+            [(value - truth) / unit],
             [y],
             color=colour,
             marker="x" if misses else "o",
@@ -115,10 +124,6 @@ def _share(report: Report, defender: str) -> str:
     rows = [row for row in report.rows if row.defender == defender and row.reason is None]
     shares = [row.answered / report.wanted(row.attack) for row in rows]
     return f"{100.0 * sum(shares) / len(shares):.0f} %" if shares else "none"
-
-
-def _answers(report: Report, attack: str, defender: str) -> str:
-    return f"{report.row(attack, defender).answered:,.0f}"
 
 
 def _square(row: Row, report: Report) -> tuple[str, str]:

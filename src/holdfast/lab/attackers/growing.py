@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -106,9 +107,9 @@ class AllAtOnceAttacker(Attacker):
             weights[some] = np.sign(leanings(desk.ask(Agreements(some))))
         desk.ask(Votes(weights))
 
+    @abstractmethod
     def size(self, desk: Desk) -> int:
         """Which."""
-        raise NotImplementedError
 
 
 class WaitingAttacker(AllAtOnceAttacker):

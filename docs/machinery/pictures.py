@@ -1,0 +1,160 @@
+"""Draws the pictures of the README and of "Why reuse breaks statistics" from contests of the lab.
+
+    python docs/machinery/pictures.py [FOLDER]
+
+About a minute. Everything is seeded, so the pictures are the same for whoever draws them.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from holdfast import lab
+from holdfast.plots.lab import draw_claims
+from holdfast.plots.style import new_figure, save, tidy
+
+IMAGES = Path(__file__).parents[1] / "images"
+BLUE, VERMILLION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
+
+PRACTICE = {
+    "raw": "the score itself",
+    "plain": "± 1.96 standard errors",
+    "bonferroni": "Bonferroni, for 2,001 questions",
+    "sequence": "confidence sequence, likewise",
+    "splitting": "fresh records for each answer",
+    "holdfast-sharp": "Holdfast",
+}
+
+
+def draw_point(path: Path, records: int = 100_000, features: int = 2_000) -> None:
+    """The README's: 2,000 coins predict a coin, and who notices that they do not."""
+    names = ["raw", "plain", "bonferroni", "sequence", "splitting", "holdfast-sharp"]
+    report = lab.run("sign", names, n0=records, n=records, queries=features + 1, repeats=12, jobs=2)
+    draw_claims(
+        report,
+        "sign",
+        path,
+        title=f"Do {features:,} coin flips predict another? The usual intervals say they do.",
+        labels=PRACTICE,
+        unit=0.01,
+        axis="accuracy that is claimed for the vote, in percentage points above the truth, 50 %",
+    )
+
+
+def draw_overfit(path: Path, records: int = 20_000, repeats: int = 5) -> None:
+    """How far off the last answer is, by the number of questions before it."""
+    counts = [2**j for j in range(3, 13)]
+    errors: dict[str, list[float]] = {"bonferroni": [], "holdfast-sharp": []}
+    widths: dict[str, list[float]] = {"bonferroni": [], "holdfast-sharp": []}
+    for count in counts:
+        for name in errors:
+            row = _last(name, records, count + 1, repeats)
+            errors[name].append(row[0])
+            widths[name].append(row[1])
+    figure = new_figure(8.0, 4.2)
+    axes = figure.add_subplot()
+    axes.plot(
+        counts, errors["bonferroni"], color=VERMILLION, marker="x", label="error, raw answers"
+    )
+    axes.plot(
+        counts, widths["bonferroni"], color=VERMILLION, linestyle="--", label="width, Bonferroni"
+    )
+    axes.plot(
+        counts, errors["holdfast-sharp"], color=BLUE, marker="o", label="error, Holdfast's answers"
+    )
+    axes.plot(counts, widths["holdfast-sharp"], color=BLUE, linestyle="--", label="width, Holdfast")
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(counts, [f"{count:,}" for count in counts])
+    axes.set_ylim(0.0, None)
+    axes.set_xlabel("questions whose answers the last question was made from", fontsize=10)
+    axes.set_ylabel("last answer: distance from the truth", fontsize=10)
+    figure.suptitle(
+        "The more answers a question is made from, the more wrong its answer is",
+        fontsize=12,
+        x=0.01,
+        ha="left",
+        weight="bold",
+    )
+    axes.set_title(
+        f"a vote of coins, {records:,} records, mean of {repeats} analyses",
+        fontsize=9.5,
+        x=0.0,
+        ha="left",
+        color="#444444",
+    )
+    axes.legend(frameon=False, fontsize=10, loc="upper left")
+    tidy(axes)
+    save(figure, [path])
+
+
+def _last(name: str, records: int, queries: int, repeats: int) -> tuple[float, float]:
+    """Mean error and width of the last answer; Holdfast plans for just so many queries."""
+    from holdfast import plan
+
+    defender: str | lab.Defender = name
+    if name == "holdfast-sharp":
+        defender = lab.Planned(plan(n0=records, n=records, queries=queries, beta=0.05))
+    report = lab.run("sign", [defender], n0=records, n=records, queries=queries, repeats=repeats)
+    last = np.array(report.rows[0].last)
+    return float(np.abs(last[:, 0] - last[:, 3]).mean()), report.rows[0].widest
+
+
+def draw_looks(path: Path, repeats: int = 400, looks: int = 60) -> None:
+    """How often an interval has been wrong at least once, by how often one has looked."""
+    setting = lab.Setting(n0=500, n=30_000, queries=looks, alpha=0.1, beta=0.05)
+    stops = setting.stops(looks)
+    wrong = {"plain": np.zeros(looks), "sequence": np.zeros(looks)}
+    question = lab.Agreements(np.zeros(1, dtype=np.intp))
+    # One question only: nothing to divide beta among.
+    one = replace(setting, queries=2)
+    for name in wrong:
+        [defender] = [one for one in lab.DEFENDERS if one.name == name]
+        for seed in range(repeats):
+            random = np.random.default_rng(seed)
+            view = lab.View(lab.Coins(8).draw(setting.n, random), setting.n)
+            guard = defender.guard(one, random)
+            missed = [_misses(guard.answer(question, view, stop)) for stop in stops]
+            wrong[name] += np.maximum.accumulate(missed) / repeats
+    figure = new_figure(8.0, 3.8)
+    axes = figure.add_subplot()
+    seen = range(1, looks + 1)
+    axes.plot(seen, 100 * wrong["plain"], color=VERMILLION, label="± 1.96 standard errors")
+    axes.plot(
+        seen, 100 * wrong["sequence"], color=GREEN, linestyle="-.", label="confidence sequence"
+    )
+    axes.axhline(5.0, color=GREY, linewidth=1.0, linestyle=":")
+    axes.text(looks, 5.6, "promised: 5 %", ha="right", fontsize=10, color=GREY)
+    axes.set_xlabel(
+        "looks at one number while the data grows from 500 to 30,000 records", fontsize=10
+    )
+    axes.set_ylabel("wrong at least once, %", fontsize=10)
+    axes.set_ylim(0.0, None)
+    axes.set_xlim(0, looks)
+    figure.suptitle(
+        "The more often one looks, the more often one interval has been wrong",
+        fontsize=12,
+        x=0.01,
+        ha="left",
+        weight="bold",
+    )
+    axes.legend(frameon=False, fontsize=10, loc="upper left")
+    tidy(axes)
+    save(figure, [path])
+
+
+def _misses(replies: lab.Replies) -> bool:
+    return not bool(replies.lows[0] <= 0.5 <= replies.highs[0])
+
+
+def main(folder: Path) -> None:
+    draw_point(folder / "the-point.png")
+    draw_overfit(folder / "overfit.png")
+    draw_looks(folder / "looks.png")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES)
