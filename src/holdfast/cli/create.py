@@ -61,7 +61,7 @@ def create(
 @click.argument("dataset", type=DATASET)
 @click.argument("source", default="-")
 @click.option("--format", "kind", metavar="NAME", help="csv, tsv, parquet, arrow or ndjson.")
-@click.option("--again", is_flag=True, help="Keep records that were all appended before.")
+@click.option("--again", is_flag=True, help="Keep them even if the same append was made before.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def append(dataset: Path, source: str, kind: str | None, again: bool, as_json: bool) -> None:
     """Add the records of a file, or of standard input as one JSON object a line.

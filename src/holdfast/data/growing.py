@@ -77,7 +77,7 @@ class GrowingData:
     ) -> int:
         """Keep all records of the source, durably, or none; returns how many.
 
-        Many records that were all appended before are refused, unless they are said to come again.
+        The same append of many records is refused, unless they are said to come again.
         """
         schema = self._ledger.schema
         intake = _Intake(self._folder, self._ledger)

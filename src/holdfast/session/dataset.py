@@ -227,7 +227,7 @@ class Dataset:
     ) -> Appended:
         """Keep all records of a file, a table or mappings, durably, or none of them.
 
-        A hundred records or more that were all appended before are refused: counted twice, they
+        An append of a hundred records or more that was made before is refused: counted twice, they
         would void every width. Say ``again`` if they are new all the same.
         """
         count = self._data.append(source, format, progress, again)

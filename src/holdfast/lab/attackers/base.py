@@ -11,7 +11,7 @@ import numpy as np
 from holdfast.lab.defenders.base import Floats, Replies
 from holdfast.lab.desk import Desk
 from holdfast.lab.populations import Coins, Population
-from holdfast.lab.records import Indices
+from holdfast.lab.records import CELL_BITS, Indices
 from holdfast.lab.setting import Setting
 
 STOPS = 10
@@ -33,7 +33,7 @@ class Attacker(ABC):
 
     def population(self, setting: Setting, random: np.random.Generator) -> Population:
         """Where the attack works best: a coin for each query, none of which knows the label."""
-        return Coins(setting.queries)
+        return Coins(max(setting.queries, CELL_BITS))  # which a lookup needs
 
     @abstractmethod
     def attack(self, desk: Desk) -> None:
