@@ -1,8 +1,9 @@
-"""Draws the pictures of the README and of "Why reuse breaks statistics" from contests of the lab.
+"""Draws the pictures of the README and of "Why reuse breaks statistics".
 
     python docs/machinery/pictures.py [FOLDER]
 
-About a minute. Everything is seeded, so the pictures are the same for whoever draws them.
+Some five minutes, nearly all of them for the contest of every attack with every defender.
+Everything is seeded, so the pictures are the same for whoever draws them.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+import holdfast as hf
 from holdfast import lab
-from holdfast.plots.lab import draw_claims
+from holdfast.plots.comparison import draw_comparison
+from holdfast.plots.lab import draw_claims, draw_coverage
 from holdfast.plots.style import new_figure, save, tidy
 
 IMAGES = Path(__file__).parents[1] / "images"
@@ -93,11 +96,9 @@ def draw_overfit(path: Path, records: int = 20_000, repeats: int = 5) -> None:
 
 def _last(name: str, records: int, queries: int, repeats: int) -> tuple[float, float]:
     """Mean error and width of the last answer; Holdfast plans for just so many queries."""
-    from holdfast import plan
-
     defender: str | lab.Defender = name
     if name == "holdfast-sharp":
-        defender = lab.Planned(plan(n0=records, n=records, queries=queries, beta=0.05))
+        defender = lab.Planned(hf.plan(n0=records, n=records, queries=queries, beta=0.05))
     report = lab.run("sign", [defender], n0=records, n=records, queries=queries, repeats=repeats)
     last = np.array(report.rows[0].last)
     return float(np.abs(last[:, 0] - last[:, 3]).mean()), report.rows[0].widest
@@ -150,10 +151,23 @@ def _misses(replies: lab.Replies) -> bool:
     return not bool(replies.lows[0] <= 0.5 <= replies.highs[0])
 
 
+def draw_certificates(path: Path) -> None:
+    """What each certificate gives for the same question."""
+    question = {"n0": 500_000, "n": 1_500_000, "alpha": 0.1, "beta": 0.05, "batches": 4}
+    draw_comparison(hf.compare(**question), hf.plan(**question), path)
+
+
+def draw_contest(path: Path, n0: int = 20_000, n: int = 60_000, repeats: int = 40) -> None:
+    """Every attack on every defender."""
+    draw_coverage(lab.run(n0=n0, n=n, repeats=repeats, jobs=2), path)
+
+
 def main(folder: Path) -> None:
+    draw_certificates(folder / "certificates.png")
     draw_point(folder / "the-point.png")
     draw_overfit(folder / "overfit.png")
     draw_looks(folder / "looks.png")
+    draw_contest(folder / "coverage.png")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,15 @@ from holdfast.lab.contest import check, run
 from holdfast.lab.defenders import DEFENDERS, Defender, Guard, Guarded, Planned, Replies, View
 from holdfast.lab.desk import Desk, Tally
 from holdfast.lab.populations import Coins, Listed, Population
-from holdfast.lab.questions import Ablations, Agreements, Lookups, Memberships, Questions, Votes
+from holdfast.lab.questions import (
+    Ablations,
+    Agreements,
+    Joints,
+    Lookups,
+    Memberships,
+    Questions,
+    Votes,
+)
 from holdfast.lab.records import Records
 from holdfast.lab.report import Report, Row, clopper_pearson
 from holdfast.lab.setting import Setting
@@ -31,6 +39,7 @@ __all__ = [
     "Desk",
     "Guard",
     "Guarded",
+    "Joints",
     "Listed",
     "Lookups",
     "Memberships",

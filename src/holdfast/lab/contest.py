@@ -6,6 +6,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TypeVar
@@ -98,7 +99,8 @@ def run(
     Names are those of ``ATTACKERS`` and ``DEFENDERS``, "all" is all of them, and your own may stand
     beside them. With data that does not grow those attacks that need growth are left out.
     ``population`` replaces the one that each attack brings, and ``data`` says what it is. The same
-    seed gives the same report, however many ``jobs`` (processes) work on it.
+    seed gives the same report, however many ``jobs`` (processes) work on it; a script that uses
+    more than one has to have its ``if __name__ == "__main__":``.
 
     >>> report = run(
     ...     "sign",
@@ -217,7 +219,12 @@ def _all_played(
     with ProcessPoolExecutor(
         jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(contest,)
     ) as pool:
-        yield from pool.map(_play, *zip(*tasks, strict=True))
+        try:
+            yield from pool.map(_play, *zip(*tasks, strict=True))
+        except BrokenProcessPool as error:
+            required = "1, or a number of processes that can be started and have enough memory"
+            hint = "a script has to call this below: if __name__ == '__main__':"
+            raise InvalidInput("jobs", required, jobs, hint) from error
 
 
 _contest: Contest | None = None

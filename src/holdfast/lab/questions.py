@@ -169,6 +169,37 @@ class Ablations(Questions):
 
 
 @dataclass(frozen=True)
+class Joints(Questions):
+    """Is a vote right, and does a feature that has no part in it agree? One question a feature."""
+
+    weights: Weights
+    features: Indices
+
+    def __post_init__(self) -> None:
+        if self.weights[self.features[self.features < len(self.weights)]].any():
+            raise ValueError("a feature that has a part in the vote")
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def counts(self, records: Records, part: slice) -> Counts:
+        """In how many records."""
+        return records.joint_counts(self.weights, self.features, part)
+
+    def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """A product: given the label, the feature and the vote are independent."""
+        return Votes(self.weights).probabilities(edges) * (0.5 + edges[self.features])
+
+    def first(self, count: int) -> Joints:
+        """About the first features."""
+        return Joints(self.weights, self.features[:count])
+
+    def rest(self, start: int) -> Joints:
+        """About the other features."""
+        return Joints(self.weights, self.features[start:])
+
+
+@dataclass(frozen=True)
 class Lookups(Questions):
     """Does this table know the label? One question a row, with a prediction for each cell."""
 

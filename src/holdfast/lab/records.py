@@ -141,6 +141,18 @@ class Records:
             counted[place] = np.count_nonzero((left > 0) == label)
         return counted
 
+    def joint_counts(self, weights: Weights, features: Indices, part: slice) -> Counts:
+        """For each feature, in how many records it agrees with the label and the vote is right."""
+        label = self._label[part]
+        right = (self.scores(weights, part) > 0) == label
+        flip = np.where(label[right], 0, 255).astype(np.uint8)
+        rows = np.unique(features // 8)
+        counted = [
+            np.bincount(self._features[row, part][right] ^ flip, minlength=256) for row in rows
+        ]
+        found = np.reshape(counted, (-1, 256)).astype(np.int64) @ _BITS
+        return found[np.searchsorted(rows, features // 8), features % 8]
+
     def _by_row(self, weights: Weights) -> Weights:
         padded = np.zeros(self.features, dtype=np.int32)
         padded[: len(weights)] = weights

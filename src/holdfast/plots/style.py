@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, which the colour-blind can tell apart.
 COLOURS = {
-    "sharp": "#D55E00",
-    "ours-n": "#0072B2",
-    "ours-u": "#56B4E9",
+    "sharp": "#0072B2",
+    "ours-n": "#D55E00",
+    "ours-u": "#E69F00",
     "adaptive": "#009E73",
     "jlnrss+": "#CC79A7",
     "jlnrss": "#999999",

@@ -17,6 +17,7 @@ from holdfast.lab.attackers.growing import (
 from holdfast.lab.attackers.votes import (
     AblationAttacker,
     AveragingAttacker,
+    ContradictionAttacker,
     FreedmanAttacker,
     LeaderboardAttacker,
     MedianAttacker,
@@ -30,6 +31,7 @@ ATTACKERS: tuple[Attacker, ...] = (
     LeaderboardAttacker(),
     HillClimbingAttacker(),
     AblationAttacker(),
+    ContradictionAttacker(),
     AveragingAttacker(),
     SubsetSumAttacker(),
     MedianAttacker(),

@@ -11,7 +11,7 @@ from holdfast.lab.attackers.base import STOPS, Attacker, leanings, paced
 from holdfast.lab.defenders.base import Floats
 from holdfast.lab.desk import Desk
 from holdfast.lab.populations import Listed, Population
-from holdfast.lab.questions import Ablations, Agreements, Memberships, Votes
+from holdfast.lab.questions import Ablations, Agreements, Joints, Memberships, Votes
 from holdfast.lab.records import Records, Weights
 from holdfast.lab.setting import Setting
 
@@ -111,6 +111,33 @@ class AblationAttacker(Attacker):
             weights.reshape(-1, 8)[harmful] = 0
         if desk.room() > 0:
             desk.ask(Votes(weights))
+
+
+class ContradictionAttacker(Attacker):
+    """Makes one half of the data contradict the other, to be told what the other one says.
+
+    A tenth of the queries goes into a vote. Where answers come from a training half, it is that
+    half which is overfitted, and "the vote is right, and this other feature agrees" is true of more
+    of its records than of the holdout's. So a mechanism that steps in when the two differ tells the
+    holdout's value, for feature after feature, and a vote of *these* is overfitted to the holdout.
+    """
+
+    name: ClassVar[str] = "contradiction"
+    source: ClassVar[str] = "Holdfast; against Thresholdout without a limit of its budget"
+
+    def attack(self, desk: Desk) -> None:
+        """A vote of some features, what it says of each of the others, and a vote of those."""
+        count = min(desk.features, desk.setting.queries - 1)
+        first = max(count // 10, 1)
+        stops = desk.setting.stops(STOPS)
+        weights, last = np.zeros((2, count), dtype=np.int32)
+        for some in paced(desk, np.arange(first), stops[:1]):
+            weights[some] = np.sign(leanings(desk.ask(Agreements(some))))
+        for some in paced(desk, np.arange(first, count), stops):
+            answers = desk.ask(Joints(weights, some)).values
+            if len(some):
+                last[some] = np.nan_to_num(np.sign(answers - np.nanmean(answers)))
+        desk.ask(Votes(last))
 
 
 class AveragingAttacker(Attacker):

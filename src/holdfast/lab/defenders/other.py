@@ -86,7 +86,7 @@ class Thresholdout(Defender):
 
     name = "thresholdout"
     source: ClassVar[str] = "Dwork, Feldman, Hardt, Pitassi, Reingold and Roth 2015"
-    claim: ClassVar[str] = "all together, whoever asks; its theorem does not reach such sizes"
+    claim: ClassVar[str] = "all together, whoever asks; its theorem does not reach usual sizes"
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
         """A threshold for the holdout there is at n0."""
