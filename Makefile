@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types imports unit bench lock clean setup
+.PHONY: help demo test lint types imports docs unit pages bench lock clean setup
 
 help:  ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -32,7 +32,7 @@ demo: $(DEMO_READY)  ## grow a dataset, ask it until it is exhausted, verify it,
 	$(BIN)/holdfast status demo/climb
 	@$(BIN)/holdfast plan --n0 20000 --n 60000 --alpha 0.1 --beta 0.05 --batches 4 --compare --plot demo/plan.png
 
-test: lint types imports unit  ## everything that has to be green: lint, types, imports, unit
+test: lint types imports docs unit  ## everything that has to be green: lint, types, imports, docs, unit
 
 lint: $(DEV_READY)  ## format and lint rules
 	@echo "==> ruff: format, then lint"
@@ -46,6 +46,14 @@ types: $(DEV_READY)  ## static types, strict
 imports: $(DEV_READY)  ## the layers: who may import whom
 	@echo "==> import-linter: layers and purity"
 	@$(BIN)/lint-imports
+
+docs: $(DEV_READY)  ## the documentation as a site, in site/; a dead link is an error
+	@echo "==> mkdocs: strict, into site/index.html"
+	@# Never --quiet: it takes warnings away before --strict has counted them.
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+pages: $(DEV_READY)  ## write docs/reference/cli.md anew, from the command's own help
+	@$(BIN)/python docs/machinery/commands.py
 
 unit: $(DEV_READY)  ## the tests, and every example in docstrings, README and docs
 	@echo "==> pytest: tests and examples, in $(JOBS) processes"
@@ -66,9 +74,9 @@ LOCK_COMMON = --quiet --universal --python-version 3.11 --generate-hashes --no-a
 	--custom-compile-command "make lock" --extra plot $(LOCK_FLAGS)
 
 clean:  ## remove the environment and everything else that was made
-	rm -rf $(VENV) .venv-lock build dist .hypothesis .import_linter_cache .mypy_cache \
+	rm -rf $(VENV) .venv-lock build dist site .hypothesis .import_linter_cache .mypy_cache \
 		.pytest_cache .ruff_cache
-	rm -rf demo/*.png demo/climb
+	rm -rf demo
 	find src tests docs benchmarks examples -name __pycache__ -type d -prune \
 		-exec rm -rf {} + 2>/dev/null || true
 

@@ -44,6 +44,7 @@ def say(text: str) -> None:
 
 
 def main(folder: Path) -> None:
+    sys.stdout.reconfigure(line_buffering=True)  # the commands below write to it as well
     path = folder / "climb"
     shutil.rmtree(path, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)

@@ -30,8 +30,9 @@ from holdfast.cli import exit_code, holdfast, main
 
 ROOT = Path(__file__).parents[2]
 PLAN = ROOT / "docs" / "reference" / "plan.md"
-# Two pages of reference: what is planned, and what runs.
+# Two pages of reference: what is planned, and what runs; and one of the lab.
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in (PLAN, PLAN.with_name("runtime.md")))
+LAB = PLAN.with_name("lab.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 
 ERRORS = [
@@ -58,6 +59,11 @@ def options(command: click.Command, path: str) -> list[str]:
 
 COMMANDS = dict(commands(holdfast, "holdfast"))
 OPTIONS = [(path, name) for path, command in COMMANDS.items() for name in options(command, path)]
+
+
+def page_of(path: str) -> str:
+    """Where a command is described."""
+    return LAB if path.startswith("holdfast lab") else TEXT
 
 
 def names_option(text: str, option: str) -> bool:
@@ -95,12 +101,12 @@ def without_trailing_blanks(text: str) -> str:
 
 @pytest.mark.parametrize("path", COMMANDS)
 def test_every_command_is_named(path):
-    assert re.search(rf"`{path}\b", TEXT)
+    assert re.search(rf"`{path}\b", page_of(path))
 
 
 @pytest.mark.parametrize(("path", "option"), OPTIONS)
 def test_every_option_is_named(path, option):
-    assert names_option(section(TEXT, "The command"), option), f"{path} {option}"
+    assert names_option(section(page_of(path), "The command"), option), f"{path} {option}"
 
 
 @pytest.mark.parametrize("field", ["format", *(field.name for field in fields(Plan))])

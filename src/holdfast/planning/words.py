@@ -123,7 +123,7 @@ def _about_the_horizon(problem: Problem, solution: Solution) -> str | None:
     if not early[0]:
         return None
     return (
-        f"A further horizon costs little: ten times as far, to n = {n:,}, {early[0]:,} queries "
+        f"A further horizon costs little: ten times as far, to n = {n:,}, {counted(early[0])} "
         f"instead of {early[1]:,} would fit at n0, and {evenly[0]:,} instead of {evenly[1]:,} "
         "evenly."
     )

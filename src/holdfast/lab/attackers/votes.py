@@ -36,7 +36,7 @@ class SignAttacker(VotingAttacker):
     """A vote of all features, each turned the way its answer leans.
 
     No feature knows anything of the label, so the vote is right half of the time; on the records
-    that the answers came from it does better, by about sqrt(d / (2 pi n)).
+    that the answers came from it does better, by about sqrt(d / n) / pi.
     """
 
     name: ClassVar[str] = "sign"
@@ -135,8 +135,9 @@ class ContradictionAttacker(Attacker):
             weights[some] = np.sign(leanings(desk.ask(Agreements(some))))
         for some in paced(desk, np.arange(first, count), stops):
             answers = desk.ask(Joints(weights, some)).values
-            if len(some):
-                last[some] = np.nan_to_num(np.sign(answers - np.nanmean(answers)))
+            told = ~np.isnan(answers)
+            if told.any():
+                last[some[told]] = np.sign(answers[told] - answers[told].mean())
         desk.ask(Votes(last))
 
 

@@ -12,7 +12,6 @@ from holdfast.lab.chance import SeededNoise
 from holdfast.lab.defenders.base import Defender, Guard, Replies, View
 from holdfast.lab.questions import Questions
 from holdfast.lab.setting import Setting
-from holdfast.ledger.filter import FixedFilter
 from holdfast.ledger.policy import Policy
 from holdfast.mechanisms import NoiseSource
 from holdfast.planning import Plan, plan
@@ -70,8 +69,8 @@ class PlanGuard(Guard):
 
     @property
     def keeps_room(self) -> bool:
-        """Not if each round of the schedule has a budget of its own."""
-        return not isinstance(self._filter, FixedFilter)
+        """Not with a schedule: what is not asked at one of its rounds is lost at the later ones."""
+        return self._policy.schedule is None
 
     @property
     def spent(self) -> float:

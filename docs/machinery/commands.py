@@ -1,0 +1,160 @@
+"""The page of the command, made from the command itself: `python docs/machinery/commands.py`.
+
+A test compares the page with what this makes, so run it (or `make pages`) when a command changes.
+"""
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from holdfast import errors
+from holdfast.cli import exit_code, holdfast
+from holdfast.cli.decide import GATE_CODES
+from holdfast.cli.lab import BROKEN
+
+PAGE = Path(__file__).parents[1] / "reference" / "cli.md"
+
+_HEAD = """\
+# The command
+
+*This page is made from the command's own help: change that, then run `make pages`.*
+
+`holdfast COMMAND --help` prints what is here, `holdfast --version` the version. Whole numbers may
+be written `1500000`, `1_500_000`, `1,500,000` or `1.5e6`. With `--json` a command prints one JSON
+object and nothing else ([plans](plan.md#the-json-object), [others](runtime.md#the-json-objects)).
+An error is one line on standard error.
+"""
+
+_MEANINGS = {
+    0: "done; of a gate: pass",
+    1: "out of reach, or something was in the way: the disk, a process, a package that is missing",
+    2: "what was asked for can't be meant, or does not fit the dataset; nothing was changed",
+    3: "the charge does not fit the budget; nothing was charged",
+    4: "ledger, data and plan do not belong together",
+    5: "too few records yet, or a round that the plan does not cover",
+    6: "of a gate: fail; of `holdfast lab check`: the coverage promised can be ruled out",
+    7: "of a gate: undecided",
+    130: "interrupted",
+}
+_ARGUMENTS = {
+    "candidates": "two or more [queries](queries.md) to choose from",
+    "dataset": "the dataset's folder",
+    "model": "an ONNX file",
+    "plan_or_dataset": "a file that `holdfast plan --json` wrote, or a dataset's folder",
+    "queries": "one or more [queries](queries.md)",
+    "query": "a [query](queries.md)",
+    "source": "a file of records; `-`, or nothing, is standard input",
+}
+_DOCUMENT = re.compile(r"docs/reference/([\w-]+\.md)")
+
+
+def page() -> str:
+    """All of it."""
+    below = list(_below(holdfast, "holdfast"))
+    listed = [
+        f"| [`{path}`](#{path.replace(' ', '-')}) | {_escaped(command.get_short_help_str(200))} |"
+        for path, command in below
+        if not isinstance(command, click.Group)
+    ]
+    parts = [_HEAD, "| command | does |\n|---|---|\n" + "\n".join(listed) + "\n", _exit_codes()]
+    parts += [_section(path, command) for path, command in below]
+    return "\n".join(parts)
+
+
+def _below(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    """All commands of a group, each with the words that call it."""
+    for name, command in group.commands.items():
+        yield f"{path} {name}", command
+        if isinstance(command, click.Group):
+            yield from _below(command, f"{path} {name}")
+
+
+def _exit_codes() -> str:
+    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
+    kinds = [kind for kind in kinds if issubclass(kind, errors.HoldfastError)]
+    named: dict[int, list[str]] = {code: [] for code in _MEANINGS}
+    for kind in kinds:
+        if kind is not errors.HoldfastError:
+            link = f"[`{kind.__name__}`](errors.md#{kind.__name__.lower()})"
+            named[exit_code(kind.__new__(kind))].append(link)
+    rows = [f"| {code} | {text} | {', '.join(named[code])} |" for code, text in _MEANINGS.items()]
+    return "## Exit codes\n\n| code | means | error |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _section(path: str, command: click.Command) -> str:
+    parent = click.Context(holdfast, info_name=path.rpartition(" ")[0])
+    context = click.Context(command, parent, command.name, **command.context_settings)
+    usage = " ".join([path, *command.collect_usage_pieces(context)])
+    parts = [f"## {path}\n", f"```text\n{usage}\n```\n", _help(command)]
+    if not isinstance(command, click.Group):
+        parts += [_arguments(command), _options(command, context), _codes(command)]
+    return "\n".join(part for part in parts if part)
+
+
+def _help(command: click.Command) -> str:
+    """Paragraphs, and the examples of the help in a fence."""
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    parts = []
+    for paragraph in paragraphs:
+        if paragraph.startswith("\b\n"):
+            parts.append(f"```text\n{paragraph[2:]}\n```\n")
+        else:
+            parts.append(_DOCUMENT.sub(r"[\1](\1)", " ".join(paragraph.split())) + "\n")
+    return "\n".join(parts)
+
+
+def _arguments(command: click.Command) -> str:
+    rows = []
+    for argument in command.params:
+        if isinstance(argument, click.Argument):
+            name = argument.metavar or str(argument.name).upper()
+            rows.append(f"| `{name}` | {_meaning(argument)} |")
+    return "| argument | |\n|---|---|\n" + "\n".join(rows) + "\n" if rows else ""
+
+
+def _meaning(argument: click.Argument) -> str:
+    if isinstance(argument.type, click.Choice):
+        return f"one of {', '.join(f'`{choice}`' for choice in argument.type.choices)}"
+    if argument.name not in _ARGUMENTS:
+        raise LookupError(f"say in _ARGUMENTS what the argument {argument.name!r} is")
+    return _ARGUMENTS[argument.name]
+
+
+def _options(command: click.Command, context: click.Context) -> str:
+    rows = []
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context) if isinstance(parameter, click.Option) else None
+        if record is not None:
+            names, meaning = record
+            rows.append(f"| `{_escaped(names)}` | {_escaped(' '.join(meaning.split()))} |")
+    return "| option | |\n|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _codes(command: click.Command) -> str:
+    """Which exit codes a command can have, by what it works on."""
+    names = {parameter.name for parameter in command.params}
+    codes = {0, 1, 2, 130}
+    if names & {"dataset", "plan_or_dataset"}:
+        codes.add(4)
+    if "held" in names:
+        codes.add(5)
+    if "key" in names:  # it charges
+        codes.add(3)
+    if command.name == "gate":
+        codes |= set(GATE_CODES.values())
+    if "plan_or_dataset" in names:
+        codes.add(BROKEN)
+    shown = ", ".join(map(str, sorted(codes)))
+    return f"[Exit codes](#exit-codes): {shown}.\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print("wrote", PAGE)

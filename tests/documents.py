@@ -1,0 +1,252 @@
+"""README and docs/ as somebody follows them: their fences, and the files that they speak of."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+import subprocess
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+import holdfast as hf
+from holdfast.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+
+# Their Python and their commands make datasets of the same name, so each is followed by itself.
+# On all other pages both belong to one story, and are run in one folder, in the order of the page.
+TOLD_TWICE = {"README.md"} | {
+    f"docs/reference/{name}.md" for name in ("models", "plan", "queries", "runtime")
+}
+
+# What a page may tell its reader to do, and a test had better not.
+NOT_RUN = ("pip install ", "make demo", "make test", "git clone ")
+
+_FENCE = re.compile(r"^( *)(```+)([^\n`]*)\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
+_OPERATORS = re.compile(r"[();<>|&]+")
+
+
+# ----------------------------------------------------------------------------- what is on a page
+
+
+@dataclass(frozen=True)
+class Call:
+    """A command, what the page shows below it, and its line."""
+
+    command: str
+    output: str
+    line: int
+
+    @property
+    def is_run(self) -> bool:
+        return not self.command.startswith(NOT_RUN)
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A block of code: its language, its text, and the line it begins on."""
+
+    language: str
+    code: str
+    line: int
+
+    @property
+    def calls(self) -> list[Call]:
+        """The commands in it; of Python there are none, whatever it looks like."""
+        if self.language == "python":
+            return []
+        found = []
+        for start in re.finditer(r"^\$ ", self.code, re.MULTILINE):
+            text = self.code[start.end() :]
+            text = re.split(r"^\$ ", text, maxsplit=1, flags=re.MULTILINE)[0]
+            command, _, output = text.replace("\\\n", "").partition("\n")
+            found.append(Call(command, output, self.line + self.code[: start.start()].count("\n")))
+        return found
+
+
+def fences(text: str) -> list[Fence]:
+    """All fences of a page, in order."""
+    return [
+        Fence(fence[3].strip(), textwrap.dedent(fence[4]), text[: fence.start()].count("\n") + 2)
+        for fence in _FENCE.finditer(text)
+    ]
+
+
+def tokens(command: str) -> list[str]:
+    """The words of a command line, and the shell's operators, without a comment."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    return list(lexer)
+
+
+# ------------------------------------------------------------------------- somebody who follows it
+
+
+@dataclass
+class Reader:
+    """Somebody at a terminal of 80 columns who follows a page in a folder of their own."""
+
+    folder: Path
+    captured: Callable[[], tuple[str, str]]
+    """What was printed since it was called last: on standard output, and on standard error."""
+    code: int = 0
+    names: dict[str, object] = field(default_factory=lambda: {"__name__": "__main__"})
+
+    def run(self, command: str) -> str:
+        """Run a command; returns what a terminal shows, and keeps the exit code."""
+        words = tokens(command)
+        operators = [word for word in words if _OPERATORS.fullmatch(word)]
+        into = words[-1] if operators == [">"] and words[-2] == ">" else None
+        if words[0] != "holdfast" or "$" in command or (operators and into is None):
+            return self._in_a_shell(command)
+        self.captured()
+        try:
+            main(words[1:-2] if into else words[1:])
+        except SystemExit as end:
+            self.code = int(end.code or 0)
+        out, err = self.captured()
+        if into is None:
+            return out + err
+        Path(into).write_text(out, encoding="utf-8")
+        return err
+
+    def _in_a_shell(self, command: str) -> str:
+        before = f"(exit {self.code})\n"  # for whoever asks for $?
+        finished = subprocess.run(
+            ["bash", "-c", before + command], capture_output=True, text=True, timeout=300
+        )
+        self.code = finished.returncode
+        return finished.stdout + finished.stderr
+
+    def execute(self, code: str, name: str, line: int) -> str:
+        """Run examples in Python; returns what is wrong with them."""
+        test = doctest.DocTestParser().get_doctest(code, self.names, name, name, line)
+        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+        wrong: list[str] = []
+        runner.run(test, out=wrong.append, clear_globs=False)
+        self.names = test.globs
+        return "".join(wrong)
+
+
+# --------------------------------------------------------------------- whether an output is true
+
+_NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
+_TOLD = re.compile(rf"{_NUMBER}( ± {_NUMBER})? +\[{_NUMBER}, {_NUMBER}\]")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.]*\+00:00")
+_HASH = re.compile(r"\b[0-9a-f]{12,64}\b")
+
+
+def without_chance(text: str) -> str:
+    """An output without what differs from run to run: noisy values, times, hashes."""
+    lines = [line.rstrip() for line in text.rstrip().splitlines()]
+    shown = "\n".join(lines)
+    shown = _TOLD.sub(r"#\1 [#, #]", shown)
+    return _HASH.sub("<hash>", _TIME.sub("<time>", shown))
+
+
+def agrees(output: str, shown: str) -> bool:
+    """Whether an output is the one a page shows, where `...` stands for anything, as in doctest."""
+    pattern = ""
+    for line in without_chance(shown).splitlines():
+        if line == "...":  # any lines, or none
+            pattern += r"(?:.*\n)*"
+        else:
+            pattern += re.escape(line).replace(re.escape("..."), "(?s:.*)") + r"\n"
+    return re.fullmatch(pattern, without_chance(output) + "\n") is not None
+
+
+def may_end_with(code: int, call: Call) -> bool:
+    """A command fails only where the page shows how; a gate's verdict is no failure."""
+    if code in (6, 7) and tokens(call.command)[:2] == ["holdfast", "gate"]:
+        return not call.output or call.output.startswith({6: "fail:", 7: "undecided:"}[code])
+    return code == 0 or re.search(r"^holdfast: ", call.output, re.MULTILINE) is not None
+
+
+# ------------------------------------------------------------------- the files that pages speak of
+
+
+def patients(count: int, seed: int) -> pl.DataFrame:
+    """The clinic of the README: about one in seven is over 65 and lives in Oslo."""
+    rng = np.random.default_rng(seed)
+    age, bmi = rng.integers(18, 95, count), rng.normal(27, 5, count).round(1)
+    treated = rng.random(count) < 0.6
+    return pl.DataFrame(
+        {
+            "age": age,
+            "bmi": bmi,
+            "smoker": rng.random(count) < 0.2,
+            "city": rng.choice(["Oslo", "Bergen", "Tromsø"], count, p=[0.36, 0.4, 0.24]),
+            "treated": treated,
+            "cured": rng.random(count) < np.where(treated, 0.9, 0.5),
+            "ill": rng.random(count) < 1 / (1 + np.exp(8 - 0.1 * age - 0.07 * bmi)),
+        }
+    )
+
+
+def _csv(count: int, seed: int) -> Callable[[Path], None]:
+    return lambda path: patients(count, seed).write_csv(path)
+
+
+def onnx_model(path: Path) -> None:
+    """Who is ill, by age and bmi: a logistic regression, fitted on records of its own."""
+    from skl2onnx import to_onnx
+    from sklearn.linear_model import LogisticRegression
+
+    own = patients(2_000, seed=3)
+    features = own.select("age", "bmi").to_numpy().astype(np.float32)
+    model = LogisticRegression(max_iter=1_000).fit(features, own["ill"].to_numpy())
+    options = {id(model): {"zipmap": False}}
+    path.write_bytes(to_onnx(model, features[:1], options=options).SerializeToString())
+
+
+def clinic(path: Path, spent: int = 0) -> None:
+    """The README's dataset, of which so many answers' worth has been asked already."""
+    plan = hf.plan(n0=20_000, n=2_000_000, alpha=0.1, beta=0.05)
+    records = patients(20_000, seed=1)
+    with hf.create(path, plan=plan, like=records) as made:
+        made.append(records)
+        if spent:
+            made.session().ask(hf.select(["age > 60", "age > 70"], price=spent))
+
+
+def shop(path: Path) -> None:
+    """The dataset of queries.md."""
+    plan = hf.plan(n0=20_000, n=200_000, alpha=0.1, beta=0.05)
+    numbers = np.arange(20_000)
+    records = pl.DataFrame(
+        {"pro": numbers % 4 > 0, "churned": numbers % 10 == 0, "age": 18 + numbers % 60}
+    )
+    with hf.create(path, plan=plan, like=records) as made:
+        made.append(records)
+
+
+MAKERS: dict[str, Callable[[Path], None]] = {
+    "jan.csv": _csv(20_000, seed=1),
+    "feb.csv": _csv(5_000, seed=2),
+    "model.onnx": onnx_model,
+}
+"""Files that are there before a page is followed, if one of its commands names them."""
+
+DATASETS: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "docs/reference/models.md": ("clinic", lambda path: clinic(path, spent=41)),
+    "docs/reference/queries.md": ("shop", shop),
+    "docs/reference/runtime.md": ("clinic", clinic),
+}
+"""Datasets that are there because the page speaks of them before it makes one."""
+
+
+def prepare(page: str, commands: list[str], folder: Path) -> None:
+    """Put what a page takes for granted into a folder."""
+    for name, make in MAKERS.items():
+        if any(re.search(rf"(?<![\w.-]){re.escape(name)}\b", command) for command in commands):
+            make(folder / name)
+    if page in DATASETS:
+        name, make = DATASETS[page]
+        make(folder / name)
