@@ -15,6 +15,7 @@ from holdfast.lab import (
     Coins,
     Desk,
     Guard,
+    Joints,
     Lookups,
     Memberships,
     Population,
@@ -48,6 +49,8 @@ def holds(questions: Questions, signs: Truths, label: Truths) -> Truths:
             for place, row in enumerate(rows):
                 left[place, 8 * row : 8 * row + 8] = 0
             return holds(Votes(left), signs, label)
+        case Joints(weights, features):
+            return holds(Votes(weights), signs, label) & holds(Agreements(features), signs, label)
         case Lookups(predictions):
             cell = signs[:, :CELL_BITS] @ (1 << np.arange(CELL_BITS))
             return predictions[:, cell] == label
@@ -69,6 +72,7 @@ def every_kind(random: np.random.Generator, features: int) -> list[Questions]:
         Votes(weights, beyond=0),
         Votes(weights, beyond=3),
         Ablations(weights[2], random.integers(-(-features // 8), size=4)),
+        Joints(np.where(np.isin(np.arange(features), some[:5]), 0, weights[3]), some[:5]),
         Lookups(random.random((3, CELLS)) < 0.5),
     ]
 

@@ -2,10 +2,12 @@
 
 import copy
 import inspect
+from functools import cache
 
 import numpy as np
 import pytest
 
+import holdfast as hf
 from holdfast.errors import NotApplicable, Unreachable
 from holdfast.lab import (
     ATTACKERS,
@@ -25,8 +27,11 @@ from holdfast.lab import (
     Tally,
     View,
     Votes,
+    check,
 )
+from holdfast.lab.chance import SeededNoise
 from holdfast.lab.contest import Contest
+from holdfast.lab.defenders.guarded import PlanGuard
 from lab_worlds import Spy, same, tallied
 
 GROWING = Setting(n0=1_200, n=3_000, queries=150, alpha=0.3, beta=0.1)
@@ -409,3 +414,48 @@ def test_a_batch_is_answered_as_its_questions_one_by_one(defender, sizes):
         start += size
     assert same(found, expected)
     assert guard.spent == whole.spent
+
+
+# ------------------------------------------------------------------------------ plans of one's own
+
+
+@cache
+def own_plans():
+    return {
+        "sharp": hf.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1),
+        "sharp in batches": hf.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1, batches=4),
+        "sharp at once": hf.plan(n0=1_000, n=1_000, alpha=0.3, beta=0.1, batches=1),
+        "sharp, rare": hf.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1, rare=0.02),
+        "ours-n": hf.plan(n0=2_000, n=4_000, alpha=0.3, beta=0.1, batches=4, certificate="ours-n"),
+        "adaptive": hf.plan(n0=2_000, n=4_000, alpha=0.3, beta=0.1, certificate="adaptive"),
+    }
+
+
+@pytest.mark.parametrize("name", own_plans())
+def test_room_of_any_plan_that_is_kept_does_not_shrink(name):
+    plan = own_plans()[name]
+    guard = PlanGuard(plan, SeededNoise(1))
+    view = View(Coins(8).draw(plan.n, np.random.default_rng(1)), plan.n0)
+    rooms = [guard.room(view, view.n)]
+    for n in np.linspace(plan.n0, plan.n, 9).astype(int).tolist():
+        view.wait(n)
+        rooms.append(guard.room(view, view.n))
+    if guard.keeps_room:
+        assert rooms == sorted(rooms)
+    assert guard.keeps_room == (plan.batches is None)
+
+
+@pytest.mark.parametrize("name", own_plans())
+def test_a_plan_of_ones_own_is_attacked_with_all_that_it_answers(name):
+    plan = own_plans()[name]
+    report = check(plan, "sign", repeats=2)
+    raw, own = report.rows
+    assert own.covered == 2
+    assert own.spent > 0.8 or own.answered == raw.answered
+    assert own.widest <= max(plan.width, 0.5)
+
+
+def test_a_plan_that_no_dataset_runs_is_not_attacked():
+    plan = hf.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1, batches=2, certificate="split")
+    with pytest.raises(NotApplicable, match="split"):
+        check(plan, "sign", repeats=1)

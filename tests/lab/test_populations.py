@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from holdfast.errors import InvalidInput
-from holdfast.lab import Ablations, Agreements, Coins, Listed, Lookups, Memberships, Records, Votes
+from holdfast.lab import (
+    Ablations,
+    Agreements,
+    Coins,
+    Joints,
+    Listed,
+    Lookups,
+    Memberships,
+    Records,
+    Votes,
+)
 from holdfast.lab.populations import ORDERS
 from holdfast.lab.records import CELL_BITS, CELLS
 from lab_worlds import enumerated, every_kind, holds, unpacked
@@ -47,6 +57,24 @@ def test_ablated_votes_are_true_as_often_as_over_all_records(edges, weights, row
     padded = [*edges, *[0.0] * 10][: len(weights)]
     truth = Coins(10, tuple(edges)).truth(ablations)
     assert truth == pytest.approx(enumerated(ablations, padded), abs=1e-13)
+
+
+@given(
+    edges=st.lists(edge, max_size=10),
+    weights=st.lists(st.integers(-6, 6), min_size=1, max_size=9),
+    apart=st.lists(st.integers(0, 9), min_size=1),
+)
+def test_joint_questions_are_true_as_often_as_over_all_records(edges, weights, apart):
+    weights = np.array([0 if j in apart else w for j, w in enumerate(weights)], dtype=np.int32)
+    joints = Joints(weights, np.array(apart))
+    padded = [*edges, *[0.0] * 10][:10]
+    truth = Coins(10, tuple(edges)).truth(joints)
+    assert truth == pytest.approx(enumerated(joints, padded), abs=1e-13)
+
+
+def test_a_joint_question_about_a_feature_of_the_vote_is_refused():
+    with pytest.raises(ValueError, match="has a part in the vote"):
+        Joints(np.array([1, 0], dtype=np.int32), np.array([1, 0]))
 
 
 @given(edges=st.lists(edge, max_size=10), features=st.lists(st.integers(0, 9), max_size=5))

@@ -14,6 +14,7 @@ from holdfast.lab import (
     Attacker,
     Coins,
     Guarded,
+    Joints,
     Lookups,
     Memberships,
     Questions,
@@ -80,6 +81,9 @@ def texts(questions: Questions) -> list[str]:
             for place, row in enumerate(rows):
                 left[place, 8 * row : 8 * row + 8] = 0
             return texts(Votes(left))
+        case Joints(weights, features):
+            [vote] = texts(Votes(weights))
+            return [f"({vote}) and x{j} = y" for j in features]
         case Lookups(predictions):
             cell = " + ".join(f"case when x{j} then {2**j} else 0 end" for j in range(CELL_BITS))
             listed = [", ".join(map(str, np.flatnonzero(row))) for row in predictions]
@@ -150,6 +154,10 @@ def asked_once(random: np.random.Generator, count: int) -> Questions:
     if kind == 2:
         weights = random.integers(-9, 10, size=FEATURES).astype(np.int32)
         return Ablations(weights, random.permutation(FEATURES // 8)[:count])
+    if kind == 3:
+        weights = random.integers(-9, 10, size=FEATURES).astype(np.int32)
+        weights[-count:] = 0
+        return Joints(weights, np.arange(FEATURES - count, FEATURES))
     return Votes(random.integers(-9, 10, size=(count, FEATURES)))
 
 
@@ -211,6 +219,20 @@ def test_another_noise_would_be_noticed(tmp_path):
         compared(
             adaptive_plan(), tmp_path / "clinic", lambda seed: SeededNoise(next(seeds)), 30, seed=1
         )
+
+
+def test_only_a_question_that_is_asked_again_is_dearer_in_the_lab(tmp_path):
+    """A session gives the recorded answer, free. The lab takes it for one in other words."""
+    plan = hf.plan(n0=1_000, n=1_000, alpha=0.3, beta=0.1)
+    records = Coins(FEATURES).draw(1_000, np.random.default_rng(1))
+    guard = PlanGuard(plan, SeededNoise(1))
+    first, again = guard.answer(Agreements(np.array([0, 0])), View(records, 1_000), 1_000).values
+    assert first != again
+    session = Sessions(tmp_path / "clinic", plan, records, SeededNoise(1))
+    session.grow(1_000)
+    assert [session.session.ask("x0 = y").value for _ in range(2)] == [first, first]
+    assert guard.spent == 2 * session.spent
+    session.dataset.close()
 
 
 # ------------------------------------------------------------------------------ a whole attack

@@ -11,7 +11,7 @@ from holdfast.lab.defenders.guarded import PlanGuard
 from noise_sources import FastSeededNoise, NoNoise
 
 # At small sizes a valid plan has so few queries that even exact answers stay within its width; from
-# about n alpha^2 = 800 on the attack by signs leads further than that.
+# about n alpha^2 = 700 on the attack by signs leads further than that (for a beta of 0.3).
 N, ALPHA, BETA = 24_000, 0.2, 0.3
 REPEATS, EXACT_REPEATS = 9, 4  # 9 of 9 bound the failures by 0.283, and 0 of 4 by 0.47 from below
 
