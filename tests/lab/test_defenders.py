@@ -257,11 +257,11 @@ def test_thresholdout_decides_with_a_noisy_threshold(gap):
     assert 1e-4 < binom.cdf(told, len(values), agree) < 1 - 1e-4
 
 
-def test_thresholdouts_width_is_the_threshold_and_all_of_its_noise():
+def test_thresholdouts_width_is_the_threshold_with_its_noise_and_sampling():
     replies = thresholdout(0.0, 0.0, times=1)
     quantile = norm.isf(SETTING.beta / SETTING.queries / 2)
     assert replies.values[0] == replies.lows[0] == 0.0
-    assert replies.highs[0] == pytest.approx((4 + quantile) * SIGMA)
+    assert replies.highs[0] == pytest.approx((4 + quantile * math.sqrt(1.25)) * SIGMA)
 
 
 def test_thresholdout_halves_are_the_even_and_the_odd_records(records):

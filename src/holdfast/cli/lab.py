@@ -202,7 +202,7 @@ def check(
             progress=progress,
         )
 
-    report = _told(play, **shared)
+    report = _told(play, of="holdfast", **shared)
     if report.broken("holdfast"):
         sys.exit(BROKEN)
 
@@ -222,6 +222,8 @@ def _plan(path: Path) -> Plan:
 
 def _told(
     play: Callable[[Callable[[int, int], None]], Report],
+    of: str | None = None,
+    *,
     out: Path | None,
     details: bool,
     as_json: bool,
@@ -239,7 +241,7 @@ def _told(
     if as_json:
         console.show_json(report.to_dict())
     else:
-        console.show_text(words.shown(report, details=details))
+        console.show_text(words.shown(report, details, of))
     if out is not None:
         console.show_saved(_saved(report, out), aside=as_json)
     return report

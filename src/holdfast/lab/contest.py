@@ -61,13 +61,16 @@ class Contest:
         found = []
         for defender in self.defenders:
             began = time.perf_counter()
-            chance = self._random(repeat, attacker.name, defender.name)
             try:
-                guard = defender.guard(self.setting, chance)
+                guard = defender.guard(
+                    self.setting, self._random(repeat, attacker.name, defender.name)
+                )
             except (Unreachable, NotApplicable, NotReady) as error:
                 found.append(Outcome(attacker.name, defender.name, Tally(), None, 0.0, str(error)))
                 continue
-            desk = Desk(self.setting, population, records, guard, chance)
+            # A stream of its own, or the attacker could work out the defender's noise.
+            choices = self._random(repeat, attacker.name, defender.name, "choices")
+            desk = Desk(self.setting, population, records, guard, choices)
             attacker.attack(desk)
             seconds = time.perf_counter() - began
             found.append(Outcome(attacker.name, defender.name, desk.tally, desk.spent, seconds))
@@ -195,13 +198,16 @@ def _named(given: _T | str | Iterable[_T | str], known: Sequence[_T], word: str)
     found: dict[str, _T] = {}
     for one in listed:
         if one == "all":
-            found |= by_name
+            meant: Iterable[_T] = known
         elif isinstance(one, str):
             if one not in by_name:
                 raise InvalidInput(word, f"all or one of {', '.join(by_name)}", one)
-            found[one] = by_name[one]
+            meant = [by_name[one]]
         else:
-            found[one.name] = one
+            meant = [one]
+        for each in meant:
+            if found.setdefault(each.name, each) is not each:
+                raise InvalidInput(word, "each of another name", each.name)
     if not found:
         raise InvalidInput(word, "at least one", "none")
     return tuple(found.values())

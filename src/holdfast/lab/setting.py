@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.errors import InvalidInput
 
-_MOST_BYTES = 4 * 2**30
+_MOST_BYTES = 2 * 2**30
 _MOST_RECORDS = 10**8
 
 

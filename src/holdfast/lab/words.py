@@ -72,13 +72,17 @@ def verdict(report: Report, defender: str) -> str:
     broken = report.broken(defender)
     if broken:
         return f"{defender} does NOT hold with probability {promised} under {', '.join(broken)}"
-    rows = [row for row in report.rows if row.defender == defender]
+    rows = [row for row in report.rows if row.defender == defender and row.reason is None]
     covered, repeats = sum(row.covered for row in rows), sum(row.repeats for row in rows)
-    return f"{defender}: {count(covered)} of {count(repeats)} analyses right, {promised} promised"
+    right = f"{count(covered)} of {count(repeats)} analyses are right in all their answers"
+    return f"{defender}: {right}; promised are {promised} of them under each attack"
 
 
-def shown(report: Report, details: bool) -> str:
-    """What the command prints: a table for a single attack, a summary of several."""
+def shown(report: Report, details: bool, of: str | None = None) -> str:
+    """What the command prints: a table for a single attack, a summary of several.
+
+    Last a verdict, if it is about one defender.
+    """
     parts = [heading(report)]
     if len(report.attacks) > 1:
         parts.append(summary(report))
@@ -86,6 +90,8 @@ def shown(report: Report, details: bool) -> str:
         for attack in report.attacks:
             parts.append(f"{attack}\n{_details(report, attack)}")
     parts += reasons(report)
+    if of is not None:
+        parts.append(verdict(report, of))
     return "\n\n".join(parts)
 
 

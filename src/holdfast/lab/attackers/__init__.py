@@ -23,10 +23,12 @@ from holdfast.lab.attackers.votes import (
     MedianAttacker,
     SignAttacker,
     SubsetSumAttacker,
+    WeightedAttacker,
 )
 
 ATTACKERS: tuple[Attacker, ...] = (
     SignAttacker(),
+    WeightedAttacker(),
     FreedmanAttacker(),
     LeaderboardAttacker(),
     HillClimbingAttacker(),

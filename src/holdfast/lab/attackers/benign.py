@@ -88,11 +88,12 @@ class ForwardSelectionAnalyst(BenignAnalyst):
         count = min(24, self.useful(desk))
         chosen: Weights = np.zeros(count, dtype=np.int32)
         stops = desk.setting.stops(5) if desk.setting.grows else [desk.setting.n] * 5
-        for stop in stops:
+        for place, stop in enumerate(stops, start=1):
             desk.wait(stop)
-            free = np.flatnonzero(chosen == 0)[: max(desk.room() - 1, 0)]
+            room = desk.room() - (desk.keeps_room or place == len(stops))
+            free = np.flatnonzero(chosen == 0)[: max(room, 0)]
             if len(free) == 0:
-                break
+                continue
             candidates = np.repeat(chosen[None], len(free), axis=0)
             candidates[np.arange(len(free)), free] = 1
             chosen = candidates[int(np.argmax(leanings(desk.ask(Votes(candidates)))))]

@@ -33,9 +33,10 @@ class HillClimbingAttacker(Attacker):
         generations = max((desk.setting.queries - 1) // _LITTER, 1)
         for generation, stop in enumerate(_evenly(desk, generations)):
             desk.wait(stop)
-            room = desk.room() - 1
+            left = generations - generation
+            room = desk.room() - (desk.keeps_room or left == 1)
             if desk.keeps_room:
-                room = -(-room // (generations - generation))
+                room = -(-room // left)
             litter = min(_LITTER, room)
             if litter < 1:
                 continue

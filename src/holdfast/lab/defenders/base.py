@@ -94,7 +94,7 @@ class Defender(ABC):
 
     name: str
     source: ClassVar[str]
-    claim: ClassVar[str]
+    claim: str
 
     @abstractmethod
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:

@@ -41,7 +41,7 @@ class Raw(ExactDefender):
 
     name = "raw"
     source: ClassVar[str] = "common practice"
-    claim: ClassVar[str] = "none: the number is taken for the truth"
+    claim = "none: the number is taken for the truth"
 
     def widths(self, values: Floats, round: int, setting: Setting) -> Floats | float:
         """None."""
@@ -53,7 +53,7 @@ class Plain(ExactDefender):
 
     name = "plain"
     source: ClassVar[str] = "Wald's interval"
-    claim: ClassVar[str] = "each interval by itself, for a question fixed beforehand"
+    claim = "each by itself, for a question fixed beforehand (about, for large n)"
 
     def widths(self, values: Floats, round: int, setting: Setting) -> Floats | float:
         """Normal quantile times standard error."""
@@ -65,7 +65,7 @@ class Bonferroni(ExactDefender):
 
     name = "bonferroni"
     source: ClassVar[str] = "Bonferroni 1936; Dunn 1961"
-    claim: ClassVar[str] = "all together, for questions fixed beforehand (about, for large n)"
+    claim = "all together, for questions fixed beforehand (about, for large n)"
 
     def widths(self, values: Floats, round: int, setting: Setting) -> Floats | float:
         """A larger quantile."""
@@ -78,7 +78,7 @@ class Hoeffding(ExactDefender):
 
     name = "hoeffding"
     source: ClassVar[str] = "Hoeffding 1963"
-    claim: ClassVar[str] = "all together, for questions fixed beforehand"
+    claim = "all together, for questions fixed beforehand"
 
     def widths(self, values: Floats, round: int, setting: Setting) -> Floats | float:
         """``sqrt(ln(2 k / beta) / (2 t))``."""
@@ -94,7 +94,7 @@ class ConfidenceSequence(ExactDefender):
 
     name = "sequence"
     source: ClassVar[str] = "Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon 2021"
-    claim: ClassVar[str] = "all together and at all times, for questions fixed beforehand"
+    claim = "all together and at all times, for questions fixed beforehand"
 
     def widths(self, values: Floats, round: int, setting: Setting) -> Floats | float:
         """``sqrt((V + r) ln((V + r) / (r a^2))) / t`` for V = t/4, a = beta / k."""

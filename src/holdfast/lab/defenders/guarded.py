@@ -16,7 +16,8 @@ from holdfast.ledger.policy import Policy
 from holdfast.mechanisms import NoiseSource
 from holdfast.planning import Plan, plan
 
-_BATCHES = 10  # of the certificates that need to know beforehand when is asked
+_FIXED = ("ours-n", "ours-u")  # they need to know beforehand when is asked
+_BATCHES = 10
 
 
 class Guarded(Defender):
@@ -27,11 +28,12 @@ class Guarded(Defender):
     """
 
     source: ClassVar[str] = "Marchant and Rubinstein 2025; for sharp, sharp-bound.md"
-    claim: ClassVar[str] = "all together, whoever asks, whenever, while the data grows"
 
     def __init__(self, certificate: str) -> None:
         self.certificate = certificate
         self.name = f"holdfast-{certificate}"
+        rounds = "at ten fixed rounds" if certificate in _FIXED else "whenever"
+        self.claim = f"all together, whoever asks, {rounds}, while the data grows"
 
     def plan(self, setting: Setting) -> Plan:
         """The plan that is run."""
@@ -47,7 +49,7 @@ class Planned(Defender):
 
     name = "holdfast"
     source: ClassVar[str] = "the plan given"
-    claim: ClassVar[str] = Guarded.claim
+    claim = "all together, whoever asks, when the plan lets them, while the data grows"
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -111,8 +113,7 @@ class PlanGuard(Guard):
 
 @lru_cache(maxsize=64)
 def _planned(certificate: str, setting: Setting) -> Plan:
-    fixed = certificate in ("ours-n", "ours-u")
-    batches = (_BATCHES if setting.grows else 1) if fixed else None
+    batches = (_BATCHES if setting.grows else 1) if certificate in _FIXED else None
     return plan(
         n0=setting.n0,
         n=setting.n,

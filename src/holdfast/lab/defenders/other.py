@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammaln, ndtri
 
+from holdfast.errors import Unreachable
 from holdfast.lab.defenders.base import Defender, Floats, Guard, Replies, View
 from holdfast.lab.questions import Questions
 from holdfast.lab.setting import Setting
@@ -23,7 +24,7 @@ class Splitting(Defender):
 
     name = "splitting"
     source: ClassVar[str] = "Proposition C.5 of Marchant and Rubinstein 2025"
-    claim: ClassVar[str] = "all together, whoever asks; waits for fresh records"
+    claim = "all together, whoever asks; waits for fresh records"
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
         """Divide the records that there will be."""
@@ -80,13 +81,13 @@ class Thresholdout(Defender):
 
     Even records are the training half, odd ones the holdout. With the parameters of the authors'
     own experiment: for m holdout records (at n0) the threshold 4/sqrt(m) and Gaussian noise of
-    1/sqrt(m). Their theorem asks for many more records. The width is how far an answer can be from
-    the holdout's mean, for all queries together, as if the holdout were fresh every time.
+    1/sqrt(m). Their theorem asks for many more records. The width is the threshold and what noise
+    and sampling add to it, for all queries together, as if the holdout were fresh every time.
     """
 
     name = "thresholdout"
     source: ClassVar[str] = "Dwork, Feldman, Hardt, Pitassi, Reingold and Roth 2015"
-    claim: ClassVar[str] = "all together, whoever asks; its theorem does not reach usual sizes"
+    claim = "all together, whoever asks; its theorem does not reach usual sizes"
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
         """A threshold for the holdout there is at n0."""
@@ -98,7 +99,8 @@ class _ThresholdoutGuard(Guard):
         self._sigma = 1.0 / math.sqrt(setting.n0 // 2)
         self._threshold = 4.0 * self._sigma
         quantile = float(-ndtri(setting.beta / setting.queries / 2.0))
-        self._width = self._threshold + quantile * self._sigma
+        sampling = 0.5 * self._sigma
+        self._width = self._threshold + quantile * math.hypot(self._sigma, sampling)
         self._random = random
 
     def answer(self, questions: Questions, view: View, round: int) -> Replies:
@@ -126,11 +128,19 @@ class GuessAndCheck(Defender):
 
     name = "guess-and-check"
     source: ClassVar[str] = "Rogers, Roth, Smith, Srebro, Thakkar and Woodworth 2020, Algorithm 1"
-    claim: ClassVar[str] = "all together within alpha, whoever asks"
+    claim = "all together within alpha, whoever asks"
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
         """Nothing failed yet."""
-        return _GuessAndCheckGuard(setting)
+        guard = _GuessAndCheckGuard(setting)
+        width = guard.tolerance(setting.n // 2)
+        if width >= setting.alpha:
+            raise Unreachable(
+                f"a first answer within ± {setting.alpha:g}",
+                f"the checking half alone is off by up to {width:.3g}",
+                {"alpha": setting.alpha, "width": width},
+            )
+        return guard
 
 
 class _GuessAndCheckGuard(Guard):
@@ -143,7 +153,7 @@ class _GuessAndCheckGuard(Guard):
 
     def room(self, view: View, round: int) -> int:
         """At least one more while its tolerance is positive; more if guesses are confirmed."""
-        return 2**62 if self._tolerance(round // 2) < self._alpha else 0
+        return 2**62 if self.tolerance(round // 2) < self._alpha else 0
 
     def answer(self, questions: Questions, view: View, round: int) -> Replies:
         guesses, checks = (
@@ -152,7 +162,7 @@ class _GuessAndCheckGuard(Guard):
         )
         values = np.full(len(questions), np.nan)
         for place in range(len(questions)):
-            slack = self._alpha - self._tolerance(round // 2)
+            slack = self._alpha - self.tolerance(round // 2)
             if slack <= 0.0:
                 break
             self._asked += 1
@@ -164,7 +174,7 @@ class _GuessAndCheckGuard(Guard):
                 self._told += math.log(math.ceil(1.0 / (2.0 * slack)))
         return Replies.around(values, self._alpha)
 
-    def _tolerance(self, size: int) -> float:
+    def tolerance(self, size: int) -> float:
         """How far the checking half can be off, now, for any transcript that there can be.
 
         The paper's beta_{i,f}: over all transcripts of i queries of which f fail, there are
@@ -185,7 +195,7 @@ class UncertifiedNoise(Defender):
 
     name = "noise"
     source: ClassVar[str] = "the Gaussian mechanism, without a theorem about the population"
-    claim: ClassVar[str] = "all together, for questions fixed beforehand"
+    claim = "all together, for questions fixed beforehand"
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
         """Noise of the standard error at n0."""
