@@ -212,7 +212,7 @@ def test_attacks_that_need_growth_are_left_out_where_there_is_none():
     static = SMALL | {"n0": 2_000, "repeats": 1}
     report = run("all", "raw", **static)
     assert set(report.attacks) == {one.name for one in ATTACKERS if one.kind != "growing"}
-    with pytest.raises(InvalidInput, match="larger than n0"):
+    with pytest.raises(InvalidInput, match="data of one size"):
         run("stale", "raw", **static)
 
 

@@ -164,7 +164,7 @@ def test_an_unreachable_target_exits_with_1_and_says_what_is_reachable(run, argu
 def test_words_for_people(run, arguments):
     code, out, err = run("plan", *arguments.split(), "--beta", "0.05", "--compare")
     assert (code, err) == (0, "")
-    for word in ("Data", "Queries", "Every answer", "It holds if", "95%", "certificate", "sharp"):
+    for word in ("Data", "Queries", "Any fraction", "It holds if", "95%", "certificate", "sharp"):
         assert word in out
     assert "None" not in out
     assert "nan" not in out
@@ -256,7 +256,7 @@ def test_a_terminal_without_signs_and_a_full_disk():
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
         check=True,
     )
-    assert b"Every answer" in plain.stdout
+    assert b"Any fraction" in plain.stdout
     assert plain.stderr == b""
     with Path("/dev/full").open("w") as full:
         finished = subprocess.run(

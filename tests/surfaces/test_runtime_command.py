@@ -210,7 +210,7 @@ def test_the_same_records_again(run, clinic):
     for source in ("jan.csv", "same.parquet"):
         code, _, err = run("append", clinic, source)
         assert code == 2
-        assert "the same 1,200 records as entry 2" in err
+        assert "the 1,200 records of entry 2" in err
         assert "--again" in err
     assert run("append", clinic, "same.parquet", "--again")[1].endswith("there are 2,400\n")
     people(50).write_csv("few.csv")

@@ -57,7 +57,7 @@ def show_plan(plan: Plan) -> None:
     if plan.batches is not None and plan.batches > 1:
         grid.add_row("Rounds", _rounds_line(plan))
     grid.add_row(
-        "Every answer", f"{_width_line(plan)}, all together with probability {percent(plan.beta)}"
+        "Any fraction", f"{_width_line(plan)}, all together with probability {percent(plan.beta)}"
     )
     grid.add_row("Made up of", " + ".join(f"{v:.4g} {name}" for name, v in plan.terms.items()))
     if plan.sigma is not None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from difflib import get_close_matches
 from multiprocessing import get_context
 from typing import TypeVar
 
@@ -126,13 +127,11 @@ def run(
         raise InvalidInput("seed", "a whole number >= 0", seed)
     contest = Contest(
         setting,
-        tuple(one for one in _named(attackers, ATTACKERS, "attack") if _applies(one, setting)),
+        _named(attackers, [one for one in ATTACKERS if _applies(one, setting)], "attack"),
         _named(defenders, DEFENDERS, "defender"),
         population,
         seed,
     )
-    if not contest.attackers:
-        raise InvalidInput("n", "larger than n0 for attacks that need growth", n)
     outcomes: dict[tuple[str, str], list[Outcome]] = {}
     # Repeat by repeat, so that after the first of each attack the time of all is known.
     tasks = [(attack, i) for i in range(repeats) for attack in range(len(contest.attackers))]
@@ -201,7 +200,11 @@ def _named(given: _T | str | Iterable[_T | str], known: Sequence[_T], word: str)
             meant: Iterable[_T] = known
         elif isinstance(one, str):
             if one not in by_name:
-                raise InvalidInput(word, f"all or one of {', '.join(by_name)}", one)
+                if any(one == other.name for other in ATTACKERS):
+                    raise InvalidInput(word, "one that data of one size allows (n = n0)", one)
+                near = get_close_matches(one, by_name, n=1)
+                hint = f"did you mean {near[0]}?" if near else ""
+                raise InvalidInput(word, f"all or one of {', '.join(by_name)}", one, hint)
             meant = [by_name[one]]
         else:
             meant = [one]

@@ -11,6 +11,8 @@ from holdfast.lab.defenders import DEFENDERS, Defender
 from holdfast.lab.report import CONFIDENCE, Report, Row
 from holdfast.numerals import count, percent, several, width
 
+_FEW = 20  # repeats
+
 
 def heading(report: Report) -> str:
     """What was played, in two lines."""
@@ -89,7 +91,10 @@ def shown(report: Report, details: bool, of: str | None = None) -> str:
     if details or len(report.attacks) == 1:
         for attack in report.attacks:
             parts.append(f"{attack}\n{_details(report, attack)}")
+        parts.append(LEGEND)
     parts += reasons(report)
+    if report.repeats < _FEW:
+        parts.append(f"With {several(report.repeats, 'repeat')} only gross failures show.")
     if of is not None:
         parts.append(verdict(report, of))
     return "\n\n".join(parts)
@@ -123,7 +128,8 @@ def known_page() -> str:
 
 def _about(one: Attacker | Defender) -> str:
     """The first line of what its class says."""
-    return (inspect.getdoc(type(one)) or "").split("\n", 1)[0]
+    about = getattr(one, "about", None) or (inspect.getdoc(type(one)) or "").split("\n", 1)[0]
+    return str(about)
 
 
 def page(report: Report) -> str:
@@ -138,8 +144,8 @@ def page(report: Report) -> str:
 LEGEND = (
     f"*all right*: analyses in which every answer was within its interval; *coverage*: exact "
     f"{CONFIDENCE:.0%} bounds\n(Clopper-Pearson) for their probability; *answers*: mean number "
-    "given, of those the attack would ask;\n*width*: the largest half-width; *spent*: mean share "
-    "of the budget, where there is one."
+    "given, of those the attack would ask;\n*width*: the largest half-width, which is that of "
+    "the smallest round; *spent*: mean share of the budget."
 )
 
 

@@ -145,9 +145,10 @@ class Ledger:
         """Refuse records that were appended before: counted twice, they void every width."""
         entry = self.store.brought(content) if count >= TELLING else None
         if entry is not None:
-            required = "new: counted twice, records are not independent, and no width holds"
-            got = f"the same {count:,} records as entry {entry:,}"
-            raise InvalidInput("the records", required, got, "say again (--again) if they are")
+            required = "one that was not made before, as no width holds if records count twice"
+            got = f"the {count:,} records of entry {entry:,}"
+            hint = "say again (--again) if they are new all the same"
+            raise InvalidInput("an append", required, got, hint)
 
     def add_rows(self, rows: str, count: int) -> Entry:
         """Within :meth:`writing`: a small append, which waits in the database."""

@@ -46,7 +46,7 @@ def draw_coverage(report: Report, path: Path) -> None:
         weight="bold",
     )
     figure.supxlabel(
-        f"blue: compatible with {promised}    vermillion, with a cross: too few    "
+        f"blue: compatible with {promised}    orange, with a cross: too few    "
         "grey: has no answers to give",
         fontsize=9,
         color="#444444",
@@ -92,7 +92,7 @@ def draw_claims(
     setting = report.setting
     grown = f"{setting.n0:,} to {setting.n:,}" if setting.grows else f"{setting.n:,}"
     axes.set_title(
-        f"{grown} records. Vermillion, with a cross: the interval misses.",
+        f"{grown} records; a line for each analysis. Orange, with a cross: it misses.",
         fontsize=9.5,
         x=0.0,
         ha="left",

@@ -33,6 +33,7 @@ class Guarded(Defender):
         self.certificate = certificate
         self.name = f"holdfast-{certificate}"
         rounds = "at ten fixed rounds" if certificate in _FIXED else "whenever"
+        self.about = f"Holdfast with the certificate {certificate}, solved for alpha and beta."
         self.claim = f"all together, whoever asks, {rounds}, while the data grows"
 
     def plan(self, setting: Setting) -> Plan:
