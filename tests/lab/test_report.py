@@ -19,6 +19,7 @@ from holdfast.lab import (
     Guard,
     Listed,
     Replies,
+    Report,
     Row,
     Setting,
     Votes,
@@ -228,7 +229,13 @@ def test_a_defender_without_a_plan_says_why():
 @pytest.mark.parametrize(
     ("wrong", "parameter"),
     [
-        ({"n0": 99}, "n0"),
+        ({"n0": 9}, "n0"),
+        ({"n0": float("nan")}, "n0"),
+        ({"queries": 2.5}, "queries"),
+        ({"repeats": "7"}, "repeats"),
+        ({"alpha": float("nan")}, "alpha"),
+        ({"attackers": None}, "attack"),
+        ({"defenders": [None]}, "defender"),
         ({"n": 999}, "n"),
         ({"queries": 1}, "queries"),
         ({"alpha": 0.0}, "alpha"),
@@ -266,3 +273,37 @@ def test_names_select_those_that_are_meant():
     report = run(["sign", "sign"], "all", **(SMALL | {"repeats": 1}))
     assert report.attacks == ("sign",)
     assert report.defenders == tuple(one.name for one in DEFENDERS)
+
+
+def test_numbers_may_be_numpys_and_are_kept_as_plain_ones():
+    sizes = {"n0": np.int64(500), "n": np.int32(500), "queries": np.int64(20)}
+    report = run("sign", "raw", **sizes, alpha=np.float64(0.2), repeats=np.int64(1))
+    assert json.loads(report.to_json())["setting"]["n0"] == 500
+
+
+def test_reports_that_took_another_time_are_equal():
+    assert run("sign", "raw", **SMALL) == run("sign", "raw", **SMALL)
+
+
+def test_few_features_are_enough_for_every_attack():
+    for attacker in ATTACKERS:
+        run(attacker, "raw", **(SMALL | {"repeats": 1}), population=Coins(3))
+
+
+def test_who_cannot_be_sent_to_another_process_is_told_so():
+    class Local(type(ATTACKERS[0])):
+        """Not to be found by another process."""
+
+    with pytest.raises(InvalidInput, match="jobs must be 1 for attackers"):
+        run(Local(), "raw", **SMALL, jobs=2)
+
+
+def test_a_defender_that_keeps_its_promise_is_seldom_called_broken_by_any_attack():
+    """Under 17 attacks of 20 repeats, 14 or fewer right happen once in 180 times at 95 %."""
+    one = run("sign", "raw", **(SMALL | {"repeats": 20})).rows[0]
+    rows = tuple(replace(one, attack=f"{i}", covered=15) for i in range(17))
+    report = Report(Setting(1_000, 1_000, 10, 0.1, 0.05), 20, 1, rows, "none")
+    assert report.broken("raw") == ()
+    assert report.rows[0].breaks(0.05)
+    worse = tuple(replace(row, covered=13) for row in rows)
+    assert len(replace(report, rows=worse).broken("raw")) == 17

@@ -59,9 +59,9 @@ class TestRun:
         several = ["--attack", "sign", "--attack", "flooding", "--defender", "raw", *SMALL]
         brief, _, _ = called("run", *several)
         long, _, _ = called("run", *several, "--details")
-        assert "withstands" in brief
+        assert "broken by" in brief
         assert "largest error" not in brief
-        assert "withstands" in long
+        assert "broken by" in long
         assert long.count("largest error") == 2
 
     def test_json_is_what_the_library_says(self, called):
@@ -133,9 +133,9 @@ class TestRun:
         [
             (["--attack", "signs"], "attack must be all or one of sign, "),
             (["--defender", "nobody"], "defender must be all or one of raw, "),
-            (["--repeats", "0"], "repeats must be at least 1"),
-            (["--jobs", "0"], "jobs must be at least 1"),
-            (["--queries", "1"], "queries must be at least 2"),
+            (["--repeats", "0"], "repeats must be a whole number of at least 1"),
+            (["--jobs", "0"], "jobs must be a whole number of at least 1"),
+            (["--queries", "1"], "queries must be a whole number of at least 2"),
             (["--queries", "1e9"], "queries must be at most"),
             (["--n", "999"], "n must be at least n0 = 1,000"),
             (["--n", "1e9"], "n must be at most"),
@@ -158,7 +158,9 @@ class TestCheck:
         out, _, code = called("check", str(path), "--attack", "flooding", "--repeats", "2")
         assert code == 0
         assert "| holdfast " in out
-        assert "| raw " in out
+        assert "| wide " in out
+        assert "holdfast: 2 of 2 analyses are right in all their answers; promised are 90%" in out
+        assert "With 2 repeats only gross failures show." in out
 
     def test_a_dataset_is_neither_read_nor_charged(self, called, plan, tmp_path):
         path = tmp_path / "clinic"
@@ -167,7 +169,7 @@ class TestCheck:
             before = made.status().head
         out, _, code = called("check", str(path), "--repeats", "1", "--json")
         assert code == 0
-        assert {row["defender"] for row in json.loads(out)["rows"]} == {"raw", "holdfast"}
+        assert {row["defender"] for row in json.loads(out)["rows"]} == {"wide", "holdfast"}
         with hf.open(path) as opened:
             assert opened.status().head == before
 
@@ -199,15 +201,14 @@ class TestCheck:
     ):
         path = tmp_path / "plan.json"
         path.write_text(plan.to_json(), encoding="utf-8")
-        raw = lab.run("sign", "raw", n0=1_000, n=2_000, queries=60, repeats=20)
-        row = raw.rows[0]
-        broken = lab.Report(
-            raw.setting, raw.repeats, raw.seed, (_renamed(row, "holdfast"),), raw.data
-        )
+        raw = lab.run("sign", ["raw", "wide"], n0=1_000, n=2_000, queries=60, repeats=20)
+        renamed = (_renamed(raw.rows[0], "holdfast"), raw.rows[1])
+        broken = lab.Report(raw.setting, raw.repeats, raw.seed, renamed, raw.data)
         monkeypatch.setattr(lab, "check", lambda *_, **__: broken)
         out, _, code = called("check", str(path))
         assert code == 6
-        assert "0 of 20" in out
+        assert "holdfast does NOT hold with probability 95% under sign." in out
+        assert "this check could not have failed" in out
 
     def test_a_file_that_is_no_plan(self, called, tmp_path):
         path = tmp_path / "plan.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,14 +21,14 @@ from holdfast.lab.defenders import DEFENDERS, Defender, Planned
 from holdfast.lab.desk import Desk, Tally
 from holdfast.lab.populations import Population
 from holdfast.lab.report import Report, Row
-from holdfast.lab.setting import Setting
+from holdfast.lab.setting import Setting, whole
 from holdfast.ledger.policy import Policy
 from holdfast.planning import Plan
 
 Progress = Callable[[int, int], None]
 """Called with how many of how many repeats are done."""
 
-_USUAL = 2**30
+_USUAL = 2**31
 
 _T = TypeVar("_T", Attacker, Defender)
 
@@ -119,12 +120,8 @@ def run(
     [('bonferroni', 0), ('holdfast-sharp', 3)]
     """
     setting = Setting(n0=n0, n=n, queries=queries, alpha=alpha, beta=beta)
-    if repeats < 1:
-        raise InvalidInput("repeats", "at least 1", repeats)
-    if jobs < 1:
-        raise InvalidInput("jobs", "at least 1", jobs)
-    if seed < 0:
-        raise InvalidInput("seed", "a whole number >= 0", seed)
+    repeats, jobs = whole("repeats", repeats, 1), whole("jobs", jobs, 1)
+    seed = whole("seed", seed, 0)
     contest = Contest(
         setting,
         _named(attackers, [one for one in ATTACKERS if _applies(one, setting)], "attack"),
@@ -158,10 +155,11 @@ def check(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Report:
-    """Let attackers loose on a plan of your own, exactly as it is, and on raw answers beside it.
+    """Let attackers loose on a plan of your own, exactly as it is.
 
-    They ask up to ``queries``, by default as many as the plan answers but no more than 2,000 or
-    what a billion features of records have room for.
+    Beside it stands `wide`, exact answers with the plan's own width: where that holds too, the
+    attack was too weak to tell anything. Attackers ask up to ``queries``, by default as many as the
+    plan answers, but no more than 10,000 or than two billion features of records have room for.
 
     >>> import holdfast as hf
     >>> plan = hf.plan(n0=2_000, n=6_000, alpha=0.2, beta=0.1)
@@ -170,10 +168,10 @@ def check(
     """
     Policy(plan)  # says if it is one that datasets do not run
     if queries is None:
-        queries = max(min(plan.queries, 2_000, _USUAL // plan.n), 2)
+        queries = max(min(plan.queries, 10_000, _USUAL // plan.n), 2)
     return run(
         attackers,
-        ["raw", Planned(plan)],
+        ["wide", Planned(plan)],
         n0=plan.n if plan.batches == 1 else plan.n0,
         n=plan.n,
         queries=queries,
@@ -206,8 +204,10 @@ def _named(given: _T | str | Iterable[_T | str], known: Sequence[_T], word: str)
                 hint = f"did you mean {near[0]}?" if near else ""
                 raise InvalidInput(word, f"all or one of {', '.join(by_name)}", one, hint)
             meant = [by_name[one]]
-        else:
+        elif isinstance(one, Attacker | Defender):
             meant = [one]
+        else:
+            raise InvalidInput(word, "a name or an object of that kind", one)
         for each in meant:
             if found.setdefault(each.name, each) is not each:
                 raise InvalidInput(word, "each of another name", each.name)
@@ -224,6 +224,12 @@ def _all_played(
         for attack, repeat in tasks:
             yield contest.played(contest.attackers[attack], repeat)
         return
+    try:
+        pickle.dumps((contest.attackers, contest.defenders))
+    except Exception as error:  # whatever the pickling of somebody's own class raises
+        required = "1 for attackers or defenders that can't be sent to another process"
+        hint = "define their classes in a module of their own"
+        raise InvalidInput("jobs", required, jobs, hint) from error
     # Processes are started anew rather than forked: Polars' threads do not survive a fork.
     with ProcessPoolExecutor(
         jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(contest,)

@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 from holdfast.errors import InvalidInput
 from holdfast.lab.questions import Questions
-from holdfast.lab.records import Records
+from holdfast.lab.records import Bytes, Flags, Records
 
 Order: TypeAlias = Literal["resampled", "shuffled", "arrival"]
+_BLOCK = 65_536  # records
+
 ORDERS: tuple[Order, ...] = get_args(Order)
 
 
@@ -51,12 +53,18 @@ class Coins(Population):
         drawn = np.frombuffer(random.bytes(rows * count), dtype=np.uint8).reshape(rows, count)
         label = random.integers(2, size=count, dtype=np.int8) == 1
         if self.edges:
-            edges = np.zeros(8 * -(-len(self.edges) // 8))  # whole bytes
-            edges[: len(self.edges)] = self.edges
-            agree = random.random((count, len(edges))) < 0.5 + edges
-            bent = np.packbits((agree == label[:, None]).T, axis=0, bitorder="little")
+            bent = np.concatenate(
+                [self._bent(label[i : i + _BLOCK], random) for i in range(0, count, _BLOCK)], axis=1
+            )
             drawn = np.concatenate([bent, drawn[len(bent) :]])
         return Records(drawn, label)
+
+    def _bent(self, label: Flags, random: np.random.Generator) -> Bytes:
+        """The features that know something of the labels, filled up to whole bytes."""
+        edges = np.zeros(8 * -(-len(self.edges) // 8))
+        edges[: len(self.edges)] = self.edges
+        agree = random.random((len(label), len(edges))) < 0.5 + edges
+        return np.packbits((agree == label[:, None]).T, axis=0, bitorder="little")
 
     def truth(self, questions: Questions) -> npt.NDArray[np.float64]:
         """Known in closed form."""

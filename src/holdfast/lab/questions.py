@@ -214,9 +214,11 @@ class Lookups(Questions):
 
     def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """The sum over the cells of what the label predicted there has."""
-        bits = np.arange(CELLS)[:, None] >> np.arange(CELL_BITS) & 1
-        chances = 0.5 + (2 * bits - 1) * edges[:CELL_BITS]
-        having, without = chances.prod(axis=1), (1.0 - chances).prod(axis=1)
+        edges = edges[:CELL_BITS]
+        cells = np.arange(CELLS)
+        chances = 0.5 + (2 * (cells[:, None] >> np.arange(len(edges)) & 1) - 1) * edges
+        there = cells < 2 ** len(edges)  # records with fewer features are in the first cells only
+        having, without = there * chances.prod(axis=1), there * (1.0 - chances).prod(axis=1)
         return np.asarray(np.where(self.predictions, having, without).sum(axis=1) / 2.0)
 
     def first(self, count: int) -> Lookups:

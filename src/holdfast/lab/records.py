@@ -167,8 +167,9 @@ class Records:
 
     def _cells(self, part: slice) -> Counts:
         """How many records of a part are in each cell, first those without the label."""
-        high = (self._features[1, part] & 15).astype(np.intp) << 8
-        cell = high | self._features[0, part]
+        cell = self._features[0, part].astype(np.intp)
+        if len(self._features) > 1:
+            cell |= (self._features[1, part] & 15).astype(np.intp) << 8
         return np.bincount(cell + CELLS * self._label[part], minlength=2 * CELLS)
 
     def _remembered(self, key: tuple[object, ...], counted: Callable[[], Counts]) -> Counts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from scipy.special import betaincinv
@@ -55,7 +55,7 @@ class Row:
     usual_error: float
     widest: float
     spent: float | None
-    seconds: float
+    seconds: float = field(compare=False)
     last: tuple[tuple[float, float, float, float], ...]
     reason: str | None = None
 
@@ -64,14 +64,15 @@ class Row:
         """Between which bounds the probability lies that a whole analysis is right."""
         return clopper_pearson(self.covered, self.repeats)
 
-    def breaks(self, beta: float) -> bool:
-        """Whether a coverage of 1 - beta can be ruled out."""
-        return self.reason is None and self.coverage[1] < 1.0 - beta
+    def breaks(self, beta: float, confidence: float = CONFIDENCE) -> bool:
+        """Whether a coverage of 1 - beta can be ruled out, with so much confidence."""
+        high = clopper_pearson(self.covered, self.repeats, confidence)[1]
+        return self.reason is None and high < 1.0 - beta
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         low, high = self.coverage
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
         values["last"] = [list(claim) for claim in self.last]
         return {**values, "coverage_low": low, "coverage_high": high}
 
@@ -105,12 +106,19 @@ class Report:
         """How many answers an attack asks for where it is refused least."""
         return max(row.asked for row in self.rows if row.attack == attack)
 
+    def breaks(self, row: Row) -> bool:
+        """Whether a row's coverage is below 1 - beta for sure.
+
+        All attacks together are given the error of one, so that a defender which keeps its promise
+        is seldom called broken by any of them.
+        """
+        confidence = 1.0 - (1.0 - CONFIDENCE) / len(self.attacks)
+        return row.breaks(self.setting.beta, confidence)
+
     def broken(self, defender: str) -> tuple[str, ...]:
-        """The attacks under which a defender's coverage is below 1 - beta for sure."""
+        """The attacks that break a defender."""
         return tuple(
-            row.attack
-            for row in self.rows
-            if row.defender == defender and row.breaks(self.setting.beta)
+            row.attack for row in self.rows if row.defender == defender and self.breaks(row)
         )
 
     def to_dict(self) -> dict[str, Any]:

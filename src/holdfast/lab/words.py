@@ -29,7 +29,7 @@ def heading(report: Report) -> str:
 
 
 def summary(report: Report) -> str:
-    """One line a defender: under which attacks it fails, and how much it answers."""
+    """One line a defender: which attacks break it, and how much it answers."""
     rows = []
     for defender in report.defenders:
         played = [row for row in report.rows if row.defender == defender and row.reason is None]
@@ -42,14 +42,14 @@ def summary(report: Report) -> str:
         rows.append(
             [
                 defender,
-                f"{len(played) - len(broken)} of {len(played)}",
+                f"{len(broken)} of {len(played)}",
                 f"{worst.covered} of {worst.repeats}",
                 _share(sum(shares) / len(shares)),
                 _up_to(max(row.widest for row in played)),
                 _failures(broken, [row.attack for row in played]),
             ]
         )
-    heads = ["defender", "withstands", "worst", "answers", "width", "fails under"]
+    heads = ["defender", "broken by", "worst", "answers", "width", "which"]
     return _table(heads, rows, left=(0, 5))
 
 
@@ -66,6 +66,17 @@ def reasons(report: Report) -> list[str]:
     """Why a defender had no answers."""
     found = {row.defender: row.reason for row in report.rows if row.reason is not None}
     return [f"{defender}: {reason}" for defender, reason in found.items()]
+
+
+def control(report: Report) -> str:
+    """Which attacks could tell: those under which the same width without noise fails."""
+    strong = report.broken("wide")
+    if not strong:
+        return (
+            "Exact answers of the same width hold as well, so this check could not have failed: "
+            "let the attackers ask more, with --queries."
+        )
+    return f"Exact answers of the same width are broken by {', '.join(strong)}."
 
 
 def verdict(report: Report, defender: str) -> str:
@@ -96,7 +107,7 @@ def shown(report: Report, details: bool, of: str | None = None) -> str:
     if report.repeats < _FEW:
         parts.append(f"With {several(report.repeats, 'repeat')} only gross failures show.")
     if of is not None:
-        parts.append(verdict(report, of))
+        parts.append(f"{verdict(report, of)}.\n{control(report)}")
     return "\n\n".join(parts)
 
 

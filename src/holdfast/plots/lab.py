@@ -46,8 +46,8 @@ def draw_coverage(report: Report, path: Path) -> None:
         weight="bold",
     )
     figure.supxlabel(
-        f"blue: compatible with {promised}    orange, with a cross: too few    "
-        "grey: has no answers to give",
+        f"orange, with a cross: {promised} is ruled out    blue: it is not    grey: no answers\n"
+        "raw promises nothing, plain each interval by itself; wide: Holdfast's width without noise",
         fontsize=9,
         color="#444444",
     )
@@ -129,7 +129,7 @@ def _share(report: Report, defender: str) -> str:
 def _square(row: Row, report: Report) -> tuple[str, str]:
     if row.reason is not None:
         return _NONE, "–"
-    if row.breaks(report.setting.beta):
+    if report.breaks(row):
         return _WRONG, f"× {row.covered}"
     return _RIGHT, str(row.covered)
 

@@ -7,6 +7,7 @@ from holdfast.lab.defenders.exact import (
     Hoeffding,
     Plain,
     Raw,
+    Wide,
 )
 from holdfast.lab.defenders.guarded import Guarded, Planned
 from holdfast.lab.defenders.other import (
@@ -22,6 +23,7 @@ DEFENDERS: tuple[Defender, ...] = (
     Bonferroni(),
     Hoeffding(),
     ConfidenceSequence(),
+    Wide(),
     UncertifiedNoise(),
     Thresholdout(),
     GuessAndCheck(),

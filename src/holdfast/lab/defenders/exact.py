@@ -85,6 +85,21 @@ class Hoeffding(ExactDefender):
         return math.sqrt(math.log(2.0 * setting.queries / setting.beta) / (2.0 * round))
 
 
+class Wide(ExactDefender):
+    """Exact answers with the width that Holdfast plans for, alpha: the control.
+
+    If it withstands an attack too, that one shows nothing of noise and budgets, only of widths.
+    """
+
+    name = "wide"
+    source: ClassVar[str] = "Holdfast's width without its noise"
+    claim = "none: no theorem gives it"
+
+    def widths(self, values: Floats, round: int, setting: Setting) -> Floats | float:
+        """The same for all."""
+        return setting.alpha
+
+
 class ConfidenceSequence(ExactDefender):
     """Robbins' normal mixture: right at all rounds at once, so one may look whenever one likes.
 
