@@ -112,8 +112,16 @@ class Report:
         All attacks together are given the error of one, so that a defender which keeps its promise
         is seldom called broken by any of them.
         """
-        confidence = 1.0 - (1.0 - CONFIDENCE) / len(self.attacks)
-        return row.breaks(self.setting.beta, confidence)
+        return row.breaks(self.setting.beta, self._confidence)
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether the repeats are enough to call anybody broken."""
+        return clopper_pearson(0, self.repeats, self._confidence)[1] < 1.0 - self.setting.beta
+
+    @property
+    def _confidence(self) -> float:
+        return 1.0 - (1.0 - CONFIDENCE) / len(self.attacks)
 
     def broken(self, defender: str) -> tuple[str, ...]:
         """The attacks that break a defender."""

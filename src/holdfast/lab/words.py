@@ -105,7 +105,8 @@ def shown(report: Report, details: bool, of: str | None = None) -> str:
         parts.append(LEGEND)
     parts += reasons(report)
     if report.repeats < _FEW:
-        parts.append(f"With {several(report.repeats, 'repeat')} only gross failures show.")
+        seen = "only gross failures show" if report.can_tell else "nothing can be ruled out"
+        parts.append(f"With {several(report.repeats, 'repeat')} {seen}.")
     if of is not None:
         parts.append(f"{verdict(report, of)}.\n{control(report)}")
     return "\n\n".join(parts)
