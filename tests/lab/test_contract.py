@@ -98,7 +98,7 @@ class Limited(Guard):
     def answer(self, questions, view, round):
         count = min(len(questions), self._left)
         self._left -= count
-        values = view.counts(questions.first(count), slice(0, round)) / round
+        values = view.counts(questions[:count], slice(0, round)) / round
         return Replies.around(values, 0.1).then(Replies.refused(len(questions) - count))
 
     def room(self, view, round):

@@ -161,11 +161,8 @@ class Asked(Agreements):
         Asked.parts.append((part.start, part.stop, part.step or 1, Asked.view.n, len(self)))
         return super().counts(records, part)
 
-    def first(self, count):
-        return Asked(self.features[:count])
-
-    def rest(self, start):
-        return Asked(self.features[start:])
+    def __getitem__(self, places):
+        return Asked(self.features[places])
 
 
 @pytest.mark.parametrize("queries", [5, 17, 70, 400])

@@ -82,7 +82,7 @@ class OneAtEachStop(Guard):
     def answer(self, questions, view, round):
         count = min(len(questions), self.room(view, round))
         self._left[self._at(round)] -= count
-        values = view.counts(questions.first(count), slice(0, round)) / round
+        values = view.counts(questions[:count], slice(0, round)) / round
         return Replies.around(values, 0.1).then(Replies.refused(len(questions) - count))
 
     @property

@@ -149,7 +149,7 @@ def test_a_batch_is_answered_as_its_questions_one_by_one(defender, sizes):
     expected = whole.answer(questions, View(records, GROWING.n), GROWING.n)
     view, found, start = View(records, GROWING.n), Replies.refused(0), 0
     for size in sizes:
-        part = questions.rest(start).first(size)
+        part = questions[start : start + size]
         found = found.then(guard.answer(part, view, GROWING.n))
         start += size
     assert same(found, expected)

@@ -87,18 +87,17 @@ def test_taken_records_come_in_that_order_and_as_often(seed, places):
 
 
 @given(seed=seeds, count=st.integers(0, 9), start=st.integers(0, 9))
-def test_first_and_rest_are_the_questions_at_their_places(seed, count, start):
+def test_some_of_the_questions_are_those_at_their_places(seed, count, start):
     random = np.random.default_rng(seed)
     signs, label = random.random((25, 14)) < 0.5, random.random(25) < 0.5
     records, part = Records.of(signs, label), slice(0, 25)
     for questions in every_kind(random, 14):
         everything = questions.counts(records, part)
         assert len(questions) == len(everything)
-        assert questions.first(count).counts(records, part).tolist() == everything[:count].tolist()
-        rest = questions.rest(min(start, len(questions)))
-        assert rest.counts(records, part).tolist() == everything[start:].tolist()
-        one = questions.rest(1).first(1)
-        assert one.counts(records, part).tolist() == everything[1:2].tolist()
+        assert questions[:count].counts(records, part).tolist() == everything[:count].tolist()
+        for places in (slice(start, None), slice(1, 2)):
+            some = questions[places].counts(records, part)
+            assert some.tolist() == everything[places].tolist()
 
 
 def test_a_score_of_nothing_says_that_the_label_is_false():

@@ -35,12 +35,8 @@ class Questions(ABC):
         """
 
     @abstractmethod
-    def first(self, count: int) -> Self:
-        """The first of them."""
-
-    @abstractmethod
-    def rest(self, start: int) -> Self:
-        """Those from a place on."""
+    def __getitem__(self, places: slice) -> Self:
+        """Some of them, in order."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +56,8 @@ class Agreements(Questions):
         """By definition."""
         return 0.5 + edges[self.features]
 
-    def first(self, count: int) -> Agreements:
-        """About the first features."""
-        return Agreements(self.features[:count])
-
-    def rest(self, start: int) -> Agreements:
-        """About the other features."""
-        return Agreements(self.features[start:])
+    def __getitem__(self, places: slice) -> Agreements:
+        return Agreements(self.features[places])
 
 
 @dataclass(frozen=True)
@@ -86,13 +77,8 @@ class Memberships(Questions):
         """Even, whatever the edges, as the label is fair."""
         return np.full(len(self), 0.5)
 
-    def first(self, count: int) -> Memberships:
-        """About the first features."""
-        return Memberships(self.features[:count])
-
-    def rest(self, start: int) -> Memberships:
-        """About the other features."""
-        return Memberships(self.features[start:])
+    def __getitem__(self, places: slice) -> Memberships:
+        return Memberships(self.features[places])
 
 
 @dataclass(frozen=True)
@@ -128,13 +114,8 @@ class Votes(Questions):
             right = (having + without)[:, scores > self.beyond].sum(axis=1)
         return np.asarray(right / 2.0)
 
-    def first(self, count: int) -> Votes:
-        """The first rows."""
-        return Votes(self.weights[:count], self.beyond)
-
-    def rest(self, start: int) -> Votes:
-        """The other rows."""
-        return Votes(self.weights[start:], self.beyond)
+    def __getitem__(self, places: slice) -> Votes:
+        return Votes(self.weights[places], self.beyond)
 
 
 @dataclass(frozen=True)
@@ -159,13 +140,8 @@ class Ablations(Questions):
             left[8 * row : 8 * row + 8] = 0
         return Votes(padded).probabilities(edges)
 
-    def first(self, count: int) -> Ablations:
-        """Without the first rows."""
-        return Ablations(self.weights, self.rows[:count])
-
-    def rest(self, start: int) -> Ablations:
-        """Without the other rows."""
-        return Ablations(self.weights, self.rows[start:])
+    def __getitem__(self, places: slice) -> Ablations:
+        return Ablations(self.weights, self.rows[places])
 
 
 @dataclass(frozen=True)
@@ -190,13 +166,8 @@ class Joints(Questions):
         """A product: given the label, the feature and the vote are independent."""
         return Votes(self.weights).probabilities(edges) * (0.5 + edges[self.features])
 
-    def first(self, count: int) -> Joints:
-        """About the first features."""
-        return Joints(self.weights, self.features[:count])
-
-    def rest(self, start: int) -> Joints:
-        """About the other features."""
-        return Joints(self.weights, self.features[start:])
+    def __getitem__(self, places: slice) -> Joints:
+        return Joints(self.weights, self.features[places])
 
 
 @dataclass(frozen=True)
@@ -221,13 +192,8 @@ class Lookups(Questions):
         having, without = there * chances.prod(axis=1), there * (1.0 - chances).prod(axis=1)
         return np.asarray(np.where(self.predictions, having, without).sum(axis=1) / 2.0)
 
-    def first(self, count: int) -> Lookups:
-        """The first tables."""
-        return Lookups(self.predictions[:count])
-
-    def rest(self, start: int) -> Lookups:
-        """The other tables."""
-        return Lookups(self.predictions[start:])
+    def __getitem__(self, places: slice) -> Lookups:
+        return Lookups(self.predictions[places])
 
 
 def _score_laws(weights: Weights, chances: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -99,7 +99,7 @@ class PlanGuard(Guard):
         self._filter.charge(at, count * charge)
         self._charged += count * charge
         self._given += count
-        totals = view.counts(questions.first(count), slice(0, at)).tolist()
+        totals = view.counts(questions[:count], slice(0, at)).tolist()
         told = np.empty((3, count))
         for place, (total, noise) in enumerate(zip(totals, self._noise.draw(count), strict=True)):
             value = mechanism.answer(total, 0, at, noise)

@@ -69,7 +69,7 @@ class _SplittingGuard(Guard):
         for place in range(count):
             start, stop = (self._n * j // self._answers for j in (self._given, self._given + 1))
             view.wait(stop)
-            one = questions.rest(place).first(1)
+            one = questions[place : place + 1]
             values[place] = view.counts(one, slice(start, stop))[0] / (stop - start)
             self._given += 1
         told = Replies.around(values, self._width)
