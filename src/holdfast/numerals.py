@@ -42,6 +42,16 @@ def fixed(value: float, decimals: int, *, up: bool) -> str:
         return f"{shown + 0:f}"
 
 
+def plain(value: float, decimals: int) -> str:
+    """A value with so many decimals, rounded; no sign before a zero.
+
+    >>> plain(0.1349, 3), plain(-0.0004, 3)
+    ('0.135', '0.000')
+    """
+    shown = f"{value:.{decimals}f}"
+    return shown.removeprefix("-") if float(shown) == 0.0 else shown
+
+
 def count(value: int) -> str:
     """A count with thousands marked.
 

@@ -118,6 +118,12 @@ _FROM_ELSEWHERE = {
 }
 _HINTS = {word: hint for hint, words in _FROM_ELSEWHERE.items() for word in words.split()} | {
     **dict.fromkeys(("avg", "average"), "a mean is written mean(x, low, high)"),
+    **dict.fromkeys(
+        ("median", "quantile", "percentile", "percentile_cont"),
+        "one record can move a quantile far; ask histogram(bins(x, 0 to 100 by 10)) instead",
+    ),
+    **dict.fromkeys(("corr", "correlation", "spearman"), "ask kendall(x, y), a whole query"),
+    **dict.fromkeys(("std", "stddev", "stdev", "var"), "ask variance(x, low, high), a whole query"),
     "if": "write case when ... then ... else ... end",
     "iff": "write case when ... then ... else ... end",
     "ifnull": "write coalesce(x, y)",

@@ -114,10 +114,12 @@ class Answer(Result):
 
     def __str__(self) -> str:
         digits = _decimals(self.width, self.range[1] - self.range[0])
-        return (
-            f"{self.value:.{digits}f} ± {numerals.fixed(self.width, digits, up=True)}  "
-            f"{shown_interval(self.interval, digits)}  n = {self.round:,}"
+        value, width = (
+            numerals.plain(self.value, digits),
+            numerals.fixed(self.width, digits, up=True),
         )
+        shown = shown_interval(self.interval, digits)
+        return f"{value} ± {width}  {shown}  n = {self.round:,}"
 
     __hash__ = Result.__hash__
 
@@ -141,7 +143,7 @@ class Cell(Shown):
         """With so many decimals."""
         if self.value is None or self.interval is None:
             return "undetermined"
-        return f"{self.value:.{digits}f}  {shown_interval(self.interval, digits)}"
+        return f"{numerals.plain(self.value, digits)}  {shown_interval(self.interval, digits)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -217,7 +219,7 @@ class Estimate(Result):
         span = self.range[1] - self.range[0]
         digits = _decimals(max(0.5 * (self.interval[1] - self.interval[0]), 1e-9 * span), span)
         shown = shown_interval(self.interval, digits)
-        return f"{self.value:.{digits}f}  {shown}  n = {self.round:,}"
+        return f"{numerals.plain(self.value, digits)}  {shown}  n = {self.round:,}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -247,9 +249,8 @@ class Verdict(Result):
             return f"{self.verdict}: {wanted} wanted, and it is undetermined  n = {self.round:,}"
         digits = _decimals(max(0.5 * (self.interval[1] - self.interval[0]), 1e-9), 1.0)
         shown = shown_interval(self.interval, digits)
-        return (
-            f"{self.verdict}: {wanted} wanted, {self.value:.{digits}f}  {shown}  n = {self.round:,}"
-        )
+        value = numerals.plain(self.value, digits)
+        return f"{self.verdict}: {wanted} wanted, {value}  {shown}  n = {self.round:,}"
 
 
 @dataclass(frozen=True, repr=False)
