@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _BAR = 20
 _FEW = 8  # rounds and columns that are listed
+_SOME = 10  # steps that have to be done before it is said how long the others take
 _HEADINGS = {
     "queries": "how many queries (more is better)",
     "width": "how wide (narrower is better)",
@@ -198,7 +199,7 @@ def playing() -> Iterator[Callable[[int, int], None]]:
     def announce(done: int, total: int) -> None:
         nonlocal next_line
         passed = time.monotonic() - began
-        if passed > next_line and done < total:
+        if passed > next_line and _SOME <= done < total:
             next_line *= 4.0
             left = duration(passed / done * (total - done))
             click.echo(f"{done:,} of {total:,} repeats played, about {left} left", err=True)
