@@ -157,7 +157,11 @@ def test_a_forked_child_draws_its_own(flag, shared):
 
 
 def test_only_this_module_draws():
-    """Ids may come from uuid; random numbers only from the module of the noise."""
+    """Ids may come from uuid; random numbers only from the module of the noise.
+
+    The lab makes up records, and its noise for these can be repeated. It is a surface: by the
+    layers that import-linter holds nothing a dataset runs on can import it.
+    """
 
     def random_names(path):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -181,4 +185,5 @@ def test_only_this_module_draws():
         for path in SOURCE.rglob("*.py")
         if any(map(is_random, random_names(path)))
     }
-    assert found == {"mechanisms/noise.py"}
+    assert {path for path in found if not path.startswith("lab/")} == {"mechanisms/noise.py"}
+    assert "lab/chance.py" in found
