@@ -144,3 +144,12 @@ def test_answers_of_any_range_can_be_shown(session, reach) -> None:
         assert "±" in shown
     table = session.ask(hf.totals("bmi", -reach, reach, by="age > 50"))
     assert "true" in str(table)
+
+
+def test_a_mean_explains_what_it_makes_of_missing_values(tmp_path):
+    plan = hf.plan(n0=1_000, n=1_000, alpha=0.3, beta=0.05)
+    with hf.create(tmp_path / "d", plan=plan, columns={"x": "float"}) as dataset:
+        dataset.append({"x": float(i % 7)} for i in range(1_000))
+        mean, fraction = dataset.session().ask_many(["mean(x, -1, 6.5)", "x > 3"])
+    assert "values      below -1 or missing count as -1, above 6.5 as 6.5" in mean.explain()
+    assert "missing" not in fraction.explain()

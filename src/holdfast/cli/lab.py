@@ -128,8 +128,8 @@ def run(
     holdfast lab run --attack flooding --defender holdfast-sharp --n0 5000 --n 20000 --alpha 0.2
     holdfast lab run --data visits.csv --target "stayed > 30" --n0 20000 --n 60000
 
-    Records are drawn from a population that is known, so it is known which answers are wrong. A
-    defender withstands an attack unless the coverage that it promised can be ruled out.
+    Records are drawn from a population that is known, so it is known which answers are wrong. An
+    attack breaks a defender if a coverage of 1 - beta can be ruled out.
     """
     from holdfast import lab as library
 

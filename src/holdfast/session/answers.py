@@ -114,10 +114,8 @@ class Answer(Result):
 
     def __str__(self) -> str:
         digits = _decimals(self.width, self.range[1] - self.range[0])
-        value, width = (
-            numerals.plain(self.value, digits),
-            numerals.fixed(self.width, digits, up=True),
-        )
+        value = numerals.plain(self.value, digits)
+        width = numerals.fixed(self.width, digits, up=True)
         shown = shown_interval(self.interval, digits)
         return f"{value} ± {width}  {shown}  n = {self.round:,}"
 
@@ -125,7 +123,16 @@ class Answer(Result):
 
     def _about_width(self) -> list[str]:
         parts = " + ".join(f"{term:.4g} {name}" for name, term in self.terms.items())
-        return [f"width       ± {numerals.width(self.width)} ({parts})"]
+        return [*self._about_values(), f"width       ± {numerals.width(self.width)} ({parts})"]
+
+    def _about_values(self) -> list[str]:
+        """What a mean makes of values that are missing or beyond its range."""
+        if not self.query.startswith("mean("):
+            return []
+        low, high = self.range
+        return [
+            f"values      below {low:g} or missing count as {low:g}, above {high:g} as {high:g}"
+        ]
 
 
 @dataclass(frozen=True, repr=False)
