@@ -51,9 +51,9 @@ def draw_point(path: Path, records: int = 100_000, features: int = 30_000) -> No
     )
 
 
-def draw_overfit(path: Path, records: int = 20_000, repeats: int = 5) -> None:
+def draw_overfit(path: Path, records: int = 20_000, repeats: int = 5, most: int = 4_096) -> None:
     """How far off the last answer is, by the number of questions before it."""
-    counts = [2**j for j in range(3, 13)]
+    counts = [2**j for j in range(3, most.bit_length())]
     errors: dict[str, list[float]] = {"bonferroni": [], "holdfast-sharp": []}
     widths: dict[str, list[float]] = {"bonferroni": [], "holdfast-sharp": []}
     for count in counts:
