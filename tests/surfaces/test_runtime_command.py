@@ -270,3 +270,15 @@ def test_an_open_quote_is_told(run, clinic):
     assert "open at the end of the file" in err
     Path("closed.csv").write_text(text.replace('"b\n3,4,true,c\n4', '"b\n"\n4'))
     assert run("append", clinic, "closed.csv")[0] == 0
+
+
+def test_a_sample_with_dates_that_do_not_sort_is_remarked_on(run, tmp_path):
+    (tmp_path / "plan.json").write_text(
+        hf.plan(n0=1_000, n=1_000, alpha=0.3, beta=0.1).to_json(), encoding="utf-8"
+    )
+    (tmp_path / "orders.csv").write_text("when,paid\n18/05/2023,1\n19/05/2023,0\n", "utf-8")
+    files = ["--plan", f"{tmp_path}/plan.json", "--like", f"{tmp_path}/orders.csv"]
+    code, out, err = run("create", f"{tmp_path}/orders", *files, "--json")
+    assert code == 0
+    assert json.loads(out)["columns"] == {"when": "str", "paid": "int"}
+    assert err.startswith("note: 'when' is text, and its dates compare rightly only if ")

@@ -43,6 +43,12 @@ def show_text(text: str) -> None:
     click.echo(text)
 
 
+def show_notes(sentences: Iterable[str]) -> None:
+    """Remarks on standard error, beside the result."""
+    for sentence in sentences:
+        click.echo(f"note: {sentence}", err=True)
+
+
 def show_saved(paths: Sequence[object], aside: bool = False) -> None:
     """Say which files were written; ``aside`` on standard error, if JSON stands on the other."""
     for path in paths:

@@ -54,7 +54,12 @@ def create(
 
     named = dict(_column(text) for text in columns) or None
     with session.create(dataset, plan=plan_file, columns=named, like=like) as made:
-        console.show_status(made.status(), as_json)
+        status = made.status()
+        console.show_status(status, as_json)
+    if like is not None:
+        from holdfast.data.samples import doubts
+
+        console.show_notes(doubts(like, status.columns))
 
 
 @click.command(context_settings=HELP)
