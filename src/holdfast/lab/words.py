@@ -73,8 +73,8 @@ def control(report: Report) -> str:
     strong = report.broken("wide")
     if not strong:
         return (
-            "Exact answers of the same width hold as well: nobody here can overfit by so much with so "
-            "few queries,\nand this check could not have failed."
+            "Exact answers of the same width hold as well: nobody here can overfit by so much "
+            "with so few\nqueries, and this check could not have failed."
         )
     return f"Exact answers of the same width are broken by {', '.join(strong)}."
 
