@@ -263,3 +263,12 @@ def test_pictures_know_a_defender_without_answers(tmp_path: Path):
         draw(tmp_path / "picture.svg")
         drawn = (tmp_path / "picture.svg").read_text(encoding="utf-8")
         assert "raw" in drawn
+
+
+def test_a_check_says_which_attacks_could_tell(called, tmp_path):
+    path = tmp_path / "plan.json"
+    plan = hf.plan(n0=2_000, n=20_000, alpha=0.2, beta=0.05)
+    path.write_text(plan.to_json(), encoding="utf-8")
+    some = ["--attack", "flooding", "--attack", "dashboard", "--repeats", "1"]
+    out, _, _ = called("check", str(path), *some)
+    assert out.endswith("\nExact answers of the same width fail under flooding.\n")

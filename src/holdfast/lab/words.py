@@ -69,14 +69,15 @@ def reasons(report: Report) -> list[str]:
 
 
 def control(report: Report) -> str:
-    """Which attacks could tell: those under which the same width without noise fails."""
-    strong = report.broken("wide")
+    """Which attacks could tell: those under which the same width without noise fails at all."""
+    rows = [row for row in report.rows if row.defender == "wide"]
+    strong = [row.attack for row in rows if row.covered < row.repeats]
     if not strong:
         return (
             "Exact answers of the same width hold as well: nobody here can overfit by so much "
             "with so few\nqueries, and this check could not have failed."
         )
-    return f"Exact answers of the same width are broken by {', '.join(strong)}."
+    return f"Exact answers of the same width fail under {', '.join(strong)}."
 
 
 def verdict(report: Report, defender: str) -> str:
