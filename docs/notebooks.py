@@ -160,7 +160,8 @@ def run(made: nbformat.NotebookNode, folder: Path) -> nbformat.NotebookNode:
         record_timing=False,
         coalesce_streams=True,
     )
-    client.execute(env={**known, "PATH": path, "COLUMNS": "80", "TMPDIR": str(folder)})
+    own = {"PATH": path, "COLUMNS": "80", "TMPDIR": str(folder), "IPYTHONDIR": f"{folder}/.ipython"}
+    client.execute(env={**known, **own})
     made.metadata["language_info"] = {"name": "python"}  # without the Python that happened to run
     return made
 

@@ -13,6 +13,10 @@ from typing import Any
 class HoldfastError(Exception):
     """Base of every error that Holdfast raises on purpose."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its attributes: constructors take other arguments than the message, which args has."""
+        return _restored, (type(self), self.args, self.__dict__)
+
 
 class InvalidInput(HoldfastError, ValueError):
     """A value that the caller gave cannot be meant.
@@ -181,3 +185,13 @@ class StorageFailed(HoldfastError, OSError):
         self.reason = reason
         self.hint = hint
         super().__init__(f"{what} failed: {reason}; {hint}")
+
+
+def _restored(
+    kind: type[HoldfastError], args: tuple[Any, ...], attributes: dict[str, Any]
+) -> HoldfastError:
+    """An error that came from another process."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error

@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.data.samples import doubts
 from holdfast.data.sources import sampled_schema
+from holdfast.queries import Schema, query_of
 
 
 def doubted(folder: Path, values: list[str], name: str = "x", suffix: str = ".csv") -> list[str]:
@@ -25,7 +26,10 @@ def test_dates_that_do_not_compare_as_dates(tmp_path, date, suffix):
     assert said == "'x' is text, and its dates compare rightly only if written as 2026-11-16"
 
 
-@pytest.mark.parametrize("texts", [["2026-11-16", "2026-11-17 10:00"], ["Oslo", "12/05 Street"]])
+@pytest.mark.parametrize(
+    "texts",
+    [["2026-11-16", "2026-11-17 10:00"], ["Oslo", "12/05 Street"], ["10.1.22.7", "1.2.34.5"]],
+)
 def test_dates_that_do_and_other_texts(tmp_path, texts):
     assert doubted(tmp_path, texts * 5) == []
 
@@ -39,6 +43,13 @@ def test_numbers_with_other_words_among_them(tmp_path):
     assert "NA" not in said
     assert doubted(tmp_path, ["1", "NA", "no", "?"] * 5) == []
     assert doubted(tmp_path, [*map(str, range(19)), ""]) == []
+
+
+@pytest.mark.parametrize("name", ["case", "größe", "net amount", "x"])
+def test_what_is_advised_can_be_asked(tmp_path, name):
+    [said] = doubted(tmp_path, [*map(str, range(19)), "NA"], name=name)
+    advised = said.partition("ask about ")[2]
+    assert query_of(f"{advised} > 3").form(Schema.of({name: "str"})).price == 1
 
 
 def test_columns_that_were_said_to_be_text_are_doubted_too_and_others_never(tmp_path):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+import holdfast as hf
 from holdfast.errors import InvalidInput
 from holdfast.lab import (
     ATTACKERS,
@@ -23,6 +24,7 @@ from holdfast.lab import (
     Row,
     Setting,
     Votes,
+    check,
     clopper_pearson,
     run,
 )
@@ -307,3 +309,23 @@ def test_a_defender_that_keeps_its_promise_is_seldom_called_broken_by_any_attack
     assert report.rows[0].breaks(0.05)
     worse = tuple(replace(row, covered=13) for row in rows)
     assert len(replace(report, rows=worse).broken("raw")) == 17
+
+
+def test_what_a_process_raises_is_told_as_it_is():
+    table = Coins(8).draw(1_500, np.random.default_rng(1))
+    with pytest.raises(InvalidInput, match="at most 1,500 records"):
+        run("sign", "raw", **SMALL, population=Listed(table, "shuffled"), jobs=2)
+
+
+def test_an_attacker_is_no_defender_and_has_no_name_of_one():
+    with pytest.raises(InvalidInput, match="defender must be all or one of raw"):
+        run("sign", "sign", **SMALL)
+    with pytest.raises(InvalidInput, match="attack must be a name or an object of Attacker"):
+        run(DEFENDERS[0], "raw", **SMALL)
+
+
+def test_the_control_of_a_check_is_as_wide_as_the_plan_ever_is():
+    plan = hf.plan(n0=2_000, n=2_000, alpha=0.1, beta=0.1, rare=0.01)
+    report = check(plan, "sign", repeats=1)
+    row = report.row("sign", "holdfast")
+    assert plan.width < row.widest <= report.setting.alpha

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -227,7 +228,7 @@ def test_long_contests_say_how_long(monkeypatch, capsys):
     from holdfast.cli import console
 
     clock = iter([0.0, 6.0, 10.0, 21.0])
-    monkeypatch.setattr(console.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(console, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     with console.playing() as progress:
         for done in (10, 20, 30):
             progress(done, 100)

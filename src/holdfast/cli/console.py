@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _BAR = 20
 _FEW = 8  # rounds and columns that are listed
-_SOME = 10  # steps that have to be done before it is said how long the others take
+_SOME = 10  # steps that have to be done before it is said how long the others take,
+_LONG = 20.0  # or seconds that have to pass
 _HEADINGS = {
     "queries": "how many queries (more is better)",
     "width": "how wide (narrower is better)",
@@ -46,7 +47,7 @@ def show_text(text: str) -> None:
 def show_notes(sentences: Iterable[str]) -> None:
     """Remarks on standard error, beside the result."""
     for sentence in sentences:
-        click.echo(f"note: {sentence}", err=True)
+        note(f"note: {sentence}")
 
 
 def show_saved(paths: Sequence[object], aside: bool = False) -> None:
@@ -205,7 +206,8 @@ def playing() -> Iterator[Callable[[int, int], None]]:
     def announce(done: int, total: int) -> None:
         nonlocal next_line
         passed = time.monotonic() - began
-        if passed > next_line and _SOME <= done < total:
+        enough = done >= _SOME or passed > _LONG
+        if passed > next_line and enough and done < total:
             next_line *= 4.0
             left = duration(passed / done * (total - done))
             click.echo(f"{done:,} of {total:,} repeats played, about {left} left", err=True)

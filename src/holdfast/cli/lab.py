@@ -134,6 +134,8 @@ def run(
     from holdfast import lab as library
 
     given: dict[str, Any] = {}
+    n = n0 if n is None else n
+    library.Setting(n0=n0, n=n, queries=queries, alpha=alpha, beta=beta)  # before data is read
     if data is not None:
         from holdfast.lab.real import population
 
@@ -149,7 +151,7 @@ def run(
             attacks,
             defenders,
             n0=n0,
-            n=n0 if n is None else n,
+            n=n,
             queries=queries,
             alpha=alpha,
             beta=beta,
@@ -166,7 +168,7 @@ def run(
 @lab.command(context_settings=HELP)
 @click.argument("plan_or_dataset", type=click.Path(path_type=Path, exists=True))
 @_ATTACK
-@click.option("--queries", type=COUNT, help="Queries of an analysis; by default up to 2,000.")
+@click.option("--queries", type=COUNT, help="Queries of an analysis; by default up to 10,000.")
 @click.option(
     "--repeats", type=COUNT, default=20, show_default=True, help="Analyses of each attack."
 )

@@ -12,9 +12,11 @@ from pathlib import Path
 import polars as pl
 
 from holdfast.data.frames import SAMPLE
+from holdfast.queries.canonical import canonical
+from holdfast.queries.expressions import Column
 
 _MOST = 0.9  # of the texts of a column
-_DATE = r"^\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b"
+_DATE = r"^\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}(\s|$)"
 _MONTH = r"(?i)^\s*\d{1,2}[ .-]*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 
 
@@ -45,14 +47,10 @@ def _doubt(name: str, texts: pl.Series) -> str | None:
     if _MOST <= _share(numbers) < 1.0:
         return (
             f"{name!r} is text, as some of it is no number; leave such fields empty, or ask about "
-            f"cast({_quoted(name)} as number)"
+            f"cast({canonical(Column(name, position=0))} as number)"
         )
     return None
 
 
 def _share(flags: pl.Series) -> float:
     return float(flags.fill_null(False).sum()) / len(flags)
-
-
-def _quoted(name: str) -> str:
-    return name if name.isidentifier() else f'"{name}"'

@@ -28,7 +28,7 @@ from holdfast.planning import Plan
 Progress = Callable[[int, int], None]
 """Called with how many of how many repeats are done."""
 
-_USUAL = 2**31
+_MOST_BITS = 2**31
 
 _T = TypeVar("_T", Attacker, Defender)
 
@@ -122,10 +122,11 @@ def run(
     setting = Setting(n0=n0, n=n, queries=queries, alpha=alpha, beta=beta)
     repeats, jobs = whole("repeats", repeats, 1), whole("jobs", jobs, 1)
     seed = whole("seed", seed, 0)
+    played = [one for one in ATTACKERS if _applies(one, setting)]
     contest = Contest(
         setting,
-        _named(attackers, [one for one in ATTACKERS if _applies(one, setting)], "attack"),
-        _named(defenders, DEFENDERS, "defender"),
+        _named(attackers, played, Attacker, "attack"),  # type: ignore[type-abstract]
+        _named(defenders, DEFENDERS, Defender, "defender"),  # type: ignore[type-abstract]
         population,
         seed,
     )
@@ -166,16 +167,16 @@ def check(
     >>> check(plan, ["sign", "flooding"], repeats=2).row("flooding", "holdfast").covered
     2
     """
-    Policy(plan)  # says if it is one that datasets do not run
+    policy = Policy(plan)  # says if it is one that datasets do not run
     if queries is None:
-        queries = max(min(plan.queries, 10_000, _USUAL // plan.n), 2)
+        queries = max(min(plan.queries, 10_000, _MOST_BITS // plan.n), 2)
     return run(
         attackers,
         ["wide", Planned(plan)],
         n0=plan.n if plan.batches == 1 else plan.n0,
         n=plan.n,
         queries=queries,
-        alpha=plan.width,
+        alpha=min(policy.widest(0.0, 1.0, 0), 0.999),
         beta=plan.beta,
         repeats=repeats,
         seed=seed,
@@ -188,7 +189,9 @@ def _applies(attacker: Attacker, setting: Setting) -> bool:
     return setting.grows or attacker.kind != "growing"
 
 
-def _named(given: _T | str | Iterable[_T | str], known: Sequence[_T], word: str) -> tuple[_T, ...]:
+def _named(
+    given: _T | str | Iterable[_T | str], known: Sequence[_T], kind: type[_T], word: str
+) -> tuple[_T, ...]:
     """Those that are meant, each once."""
     listed = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     by_name = {one.name: one for one in known}
@@ -198,16 +201,16 @@ def _named(given: _T | str | Iterable[_T | str], known: Sequence[_T], word: str)
             meant: Iterable[_T] = known
         elif isinstance(one, str):
             if one not in by_name:
-                if any(one == other.name for other in ATTACKERS):
+                if kind is Attacker and any(one == other.name for other in ATTACKERS):
                     raise InvalidInput(word, "one that data of one size allows (n = n0)", one)
                 near = get_close_matches(one, by_name, n=1)
                 hint = f"did you mean {near[0]}?" if near else ""
                 raise InvalidInput(word, f"all or one of {', '.join(by_name)}", one, hint)
             meant = [by_name[one]]
-        elif isinstance(one, Attacker | Defender):
+        elif isinstance(one, kind):
             meant = [one]
         else:
-            raise InvalidInput(word, "a name or an object of that kind", one)
+            raise InvalidInput(word, f"a name or an object of {kind.__name__}", one)
         for each in meant:
             if found.setdefault(each.name, each) is not each:
                 raise InvalidInput(word, "each of another name", each.name)
@@ -225,9 +228,9 @@ def _all_played(
             yield contest.played(contest.attackers[attack], repeat)
         return
     try:
-        pickle.dumps((contest.attackers, contest.defenders))
+        pickle.dumps(contest)
     except Exception as error:  # whatever the pickling of somebody's own class raises
-        required = "1 for attackers or defenders that can't be sent to another process"
+        required = "1 for attackers, defenders or populations that no other process can be sent"
         hint = "define their classes in a module of their own"
         raise InvalidInput("jobs", required, jobs, hint) from error
     # Processes are started anew rather than forked: Polars' threads do not survive a fork.

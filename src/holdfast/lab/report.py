@@ -106,6 +106,12 @@ class Report:
         """How many answers an attack asks for where it is refused least."""
         return max(row.asked for row in self.rows if row.attack == attack)
 
+    def share(self, defender: str) -> float | None:
+        """How much of what is wanted a defender answers, over all attacks; None if nothing."""
+        rows = [row for row in self.rows if row.defender == defender and row.reason is None]
+        shares = [row.answered / (self.wanted(row.attack) or 1.0) for row in rows]
+        return sum(shares) / len(shares) if shares else None
+
     def breaks(self, row: Row) -> bool:
         """Whether a row's coverage is below 1 - beta for sure.
 

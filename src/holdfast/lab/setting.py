@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.errors import InvalidInput
 
-_MOST_BYTES = 2 * 2**30
+_MOST_BYTES = 2**30  # of features; some attacks hold four times as much
 _MOST_RECORDS = 10**8
 
 
@@ -67,6 +67,10 @@ class Setting:
         if not self.grows or count == 1:
             return [self.n]
         return [self.n0 + (self.n - self.n0) * i // (count - 1) for i in range(count)]
+
+    def visits(self, count: int) -> list[int]:
+        """So many occasions to ask: at so many sizes, or at the one there is."""
+        return self.stops(count) if self.grows else [self.n] * count
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

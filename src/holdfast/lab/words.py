@@ -33,18 +33,18 @@ def summary(report: Report) -> str:
     rows = []
     for defender in report.defenders:
         played = [row for row in report.rows if row.defender == defender and row.reason is None]
-        if not played:
+        share = report.share(defender)
+        if share is None:
             rows.append([defender, "no answers", "", "", "", ""])
             continue
         broken = report.broken(defender)
         worst = min(played, key=lambda row: row.covered / row.repeats)
-        shares = [row.answered / report.wanted(row.attack) for row in played]
         rows.append(
             [
                 defender,
                 f"{len(broken)} of {len(played)}",
                 f"{worst.covered} of {worst.repeats}",
-                _share(sum(shares) / len(shares)),
+                _share(share),
                 _up_to(max(row.widest for row in played)),
                 _failures(broken, [row.attack for row in played]),
             ]

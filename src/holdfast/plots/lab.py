@@ -29,7 +29,9 @@ def draw_coverage(report: Report, path: Path) -> None:
         axes.add_patch(_patch(x, y, colour))
         axes.text(x, y, text, ha="center", va="center", fontsize=9, color="white", weight="bold")
     for x, name in enumerate(defenders):
-        axes.text(x, len(attacks), _share(report, name), ha="center", va="center", fontsize=10)
+        share = report.share(name)
+        text = "none" if share is None else f"{100.0 * share:.0f} %"
+        axes.text(x, len(attacks), text, ha="center", va="center", fontsize=10)
     axes.set_xlim(-0.5, len(defenders) - 0.5)
     axes.set_ylim(len(attacks) + 0.4, -0.5)
     axes.set_xticks(range(len(defenders)), defenders, rotation=35, ha="left", fontsize=10)
@@ -117,13 +119,6 @@ def _draw_claims_of(axes: Axes, row: Row, place: int, unit: float) -> None:
             markersize=4.5 if misses else 2.5,
             zorder=3,
         )
-
-
-def _share(report: Report, defender: str) -> str:
-    """How much of what is asked a defender answers, over all attacks."""
-    rows = [row for row in report.rows if row.defender == defender and row.reason is None]
-    shares = [row.answered / report.wanted(row.attack) for row in rows]
-    return f"{100.0 * sum(shares) / len(shares):.0f} %" if shares else "none"
 
 
 def _square(row: Row, report: Report) -> tuple[str, str]:

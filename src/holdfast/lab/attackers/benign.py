@@ -62,7 +62,7 @@ class TuningAnalyst(BenignAnalyst):
         """Ten generations of twenty candidates; then the best once more."""
         count = self.useful(desk)
         best, best_score = np.ones(count, dtype=np.int32), -np.inf
-        stops = desk.setting.stops(STOPS) if desk.setting.grows else [desk.setting.n] * STOPS
+        stops = desk.setting.visits(STOPS)
         for some in paced(desk, np.arange(min(20 * STOPS, desk.setting.queries - 1)), stops):
             if len(some) == 0:
                 continue
@@ -87,7 +87,7 @@ class ForwardSelectionAnalyst(BenignAnalyst):
         """A round of candidates for each step, evenly as the data grows."""
         count = min(24, self.useful(desk))
         chosen: Weights = np.zeros(count, dtype=np.int32)
-        stops = desk.setting.stops(5) if desk.setting.grows else [desk.setting.n] * 5
+        stops = desk.setting.visits(5)
         for place, stop in enumerate(stops, start=1):
             desk.wait(stop)
             room = desk.room() - (desk.keeps_room or place == len(stops))

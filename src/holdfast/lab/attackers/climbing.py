@@ -31,7 +31,7 @@ class HillClimbingAttacker(Attacker):
         model = desk.random.random(CELLS) < 0.5
         best = -np.inf
         generations = max((desk.setting.queries - 1) // _LITTER, 1)
-        for generation, stop in enumerate(_evenly(desk, generations)):
+        for generation, stop in enumerate(desk.setting.visits(generations)):
             desk.wait(stop)
             left = generations - generation
             room = desk.room() - (desk.keeps_room or left == 1)
@@ -47,8 +47,3 @@ class HillClimbingAttacker(Attacker):
                 model, best = model ^ turned[place], answers[place]
         if desk.room() > 0:
             desk.ask(Lookups(model[None]))
-
-
-def _evenly(desk: Desk, count: int) -> list[int]:
-    stops = desk.setting.stops(count)
-    return stops if len(stops) == count else stops * count

@@ -29,17 +29,17 @@ class OptionalStoppingAttacker(Attacker):
     def attack(self, desk: Desk) -> None:
         """Whoever is not settled is looked at."""
         count = max(min(desk.setting.queries // self.looks, desk.features), 1)
-        open = np.arange(count)
+        unsettled = np.arange(count)
         for place, stop in enumerate(desk.setting.stops(self.looks)):
             desk.wait(stop)
             room = -(-desk.room() // (self.looks - place))
-            looked = open[: min(len(open), room)]
+            looked = unsettled[: min(len(unsettled), room)]
             if len(looked) == 0:
                 continue
             replies = desk.ask(Agreements(looked))
             outside = (replies.lows > 0.5) | (replies.highs < 0.5)
             settled = outside & (np.abs(leanings(replies)) > 2.0 * 0.5 / np.sqrt(desk.n))
-            open = np.concatenate([looked[~settled], open[len(looked) :]])
+            unsettled = np.concatenate([looked[~settled], unsettled[len(looked) :]])
 
 
 class LuckyAttacker(Attacker):

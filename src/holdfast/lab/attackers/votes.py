@@ -87,7 +87,7 @@ class LeaderboardAttacker(Attacker):
 
     def attack(self, desk: Desk) -> None:
         """A majority after each of ten batches of submissions."""
-        stops = desk.setting.stops(STOPS) if desk.setting.grows else [desk.setting.n] * STOPS
+        stops = desk.setting.visits(STOPS)
         features = np.arange(max(min(desk.features, desk.setting.queries - len(stops)), 1))
         weights = np.zeros(len(features), dtype=np.int32)
         for some in paced(desk, features, stops):
