@@ -120,7 +120,7 @@ class Reader:
     def _in_a_shell(self, command: str) -> str:
         before = f"(exit {self.code})\n"  # for whoever asks for $?
         finished = subprocess.run(
-            ["bash", "-c", before + command], capture_output=True, text=True, timeout=300
+            ["bash", "-c", before + command], capture_output=True, encoding="utf-8", timeout=300
         )
         self.code = finished.returncode
         return finished.stdout + finished.stderr

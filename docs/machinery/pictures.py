@@ -18,7 +18,7 @@ import holdfast as hf
 from holdfast import lab
 from holdfast.plots.comparison import draw_comparison
 from holdfast.plots.lab import draw_claims, draw_coverage
-from holdfast.plots.style import new_figure, save, tidy
+from holdfast.plots.style import headline, new_figure, save, subtitle, tidy
 
 IMAGES = Path(__file__).parents[1] / "images"
 BLUE, VERMILLION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
@@ -78,20 +78,8 @@ def draw_overfit(path: Path, records: int = 20_000, repeats: int = 5, most: int 
     axes.set_ylim(0.0, None)
     axes.set_xlabel("questions whose answers the last question was made from", fontsize=10)
     axes.set_ylabel("last answer: distance from the truth", fontsize=10)
-    figure.suptitle(
-        "The more answers a question is made from, the more wrong its answer is",
-        fontsize=12,
-        x=0.01,
-        ha="left",
-        weight="bold",
-    )
-    axes.set_title(
-        f"a vote of coins, {records:,} records, mean of {repeats} analyses",
-        fontsize=9.5,
-        x=0.0,
-        ha="left",
-        color="#444444",
-    )
+    headline(figure, "The more answers a question is made from, the more wrong its answer is")
+    subtitle(axes, f"a vote of coins, {records:,} records, mean of {repeats} analyses")
     axes.legend(frameon=False, fontsize=10, loc="upper left")
     tidy(axes)
     save(figure, [path])
@@ -114,13 +102,13 @@ def draw_looks(path: Path, repeats: int = 400, looks: int = 60) -> None:
     wrong = {"plain": np.zeros(looks), "sequence": np.zeros(looks)}
     question = lab.Agreements(np.zeros(1, dtype=np.intp))
     # One question only: nothing to divide beta among.
-    one = replace(setting, queries=2)
+    alone = replace(setting, queries=2)
     for name in wrong:
         [defender] = [one for one in lab.DEFENDERS if one.name == name]
         for seed in range(repeats):
             random = np.random.default_rng(seed)
             view = lab.View(lab.Coins(8).draw(setting.n, random), setting.n)
-            guard = defender.guard(one, random)
+            guard = defender.guard(alone, random)
             missed = [_misses(guard.answer(question, view, stop)) for stop in stops]
             wrong[name] += np.maximum.accumulate(missed) / repeats
     figure = new_figure(8.0, 3.8)
@@ -138,13 +126,7 @@ def draw_looks(path: Path, repeats: int = 400, looks: int = 60) -> None:
     axes.set_ylabel("wrong at least once, %", fontsize=10)
     axes.set_ylim(0.0, None)
     axes.set_xlim(0, looks)
-    figure.suptitle(
-        "The more often one looks, the more often one interval has been wrong",
-        fontsize=12,
-        x=0.01,
-        ha="left",
-        weight="bold",
-    )
+    headline(figure, "The more often one looks, the more often one interval has been wrong")
     axes.legend(frameon=False, fontsize=10, loc="upper left")
     tidy(axes)
     save(figure, [path])

@@ -81,7 +81,9 @@ def test_formulas_can_be_drawn(page):
 
 
 def test_there_are_formulas():
-    assert len(formulas((ROOT / "docs/explanation/sharp-bound.md").read_text())) > 100
+    assert (
+        len(formulas((ROOT / "docs/explanation/sharp-bound.md").read_text(encoding="utf-8"))) > 100
+    )
 
 
 # ------------------------------------------------------------------------------------------ builds
@@ -120,7 +122,7 @@ def built(root: Path, files: dict[str, str], nav: str = LISTS_ALL) -> tuple[int,
     assert plugins
     (root / "mkdocs.yml").write_text(f"{settings}\nplugins: [search]\nnav:\n{nav}\n")
     finished = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build"], cwd=root, capture_output=True, text=True
+        [sys.executable, "-m", "mkdocs", "build"], cwd=root, capture_output=True, encoding="utf-8"
     )
     return finished.returncode, " ".join((finished.stdout + finished.stderr).split())
 
@@ -128,21 +130,29 @@ def built(root: Path, files: dict[str, str], nav: str = LISTS_ALL) -> tuple[int,
 def test_a_site_that_is_right_is_built(tmp_path):
     code, output = built(tmp_path, RIGHT)
     assert (code, "WARNING -" in output) == (0, False), output
-    page = (tmp_path / "site" / "index.html").read_text()
+    page = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert 'href="room/other.html#below"' in page
     assert 'href="changelog.html#new"' in page
     assert 'href="files/tests/runtime.py.html"' in page
     assert '<span class="go">2</span>' in page
-    assert "hello" not in (tmp_path / "site" / "search" / "search_index.json").read_text()
+    assert "hello" not in (tmp_path / "site" / "search" / "search_index.json").read_text(
+        encoding="utf-8"
+    )
     assert re.search(r"<li>One\s*<ul>\s*<li>below it</li>", page)
-    assert "hello" in (tmp_path / "site" / "files" / "tests" / "runtime.py.html").read_text()
-    assert 'href="room/other.html#below"' in (tmp_path / "site" / "changelog.html").read_text()
-    assert 'class="arithmatex"' in (tmp_path / "site" / "room" / "other.html").read_text()
+    assert "hello" in (tmp_path / "site" / "files" / "tests" / "runtime.py.html").read_text(
+        encoding="utf-8"
+    )
+    assert 'href="room/other.html#below"' in (tmp_path / "site" / "changelog.html").read_text(
+        encoding="utf-8"
+    )
+    assert 'class="arithmatex"' in (tmp_path / "site" / "room" / "other.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_nothing_is_fetched_from_elsewhere(tmp_path):
     built(tmp_path, RIGHT)
-    page = (tmp_path / "site" / "index.html").read_text()
+    page = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert re.findall(r"(?:src|href)=\"?((?:https?:)?//[^\"\s>]+)", page) == []
 
 
@@ -173,7 +183,9 @@ def test_a_site_with_something_wrong_is_not(tmp_path):
 
 def test_the_whole_site_is_built_by_make_test():
     command = ["make", "--dry-run", "--always-make", "test"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True
+    ).stdout
     [build] = [line for line in listed.splitlines() if "mkdocs build" in line]
     assert "--strict" in build
     assert "--quiet" not in build  # which would take away the warnings that strict counts

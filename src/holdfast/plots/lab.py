@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.plots.style import new_figure, save, tidy
+from holdfast.plots.style import headline, new_figure, save, subtitle, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,12 +40,8 @@ def draw_coverage(report: Report, path: Path) -> None:
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     promised = f"{100 * (1 - report.setting.beta):g} %"
-    figure.suptitle(
-        f"Analyses, of {report.repeats}, in which every interval held ({promised} promised)",
-        fontsize=12,
-        x=0.01,
-        ha="left",
-        weight="bold",
+    headline(
+        figure, f"Analyses, of {report.repeats}, in which every interval held ({promised} promised)"
     )
     figure.supxlabel(
         f"orange, with a cross: {promised} is ruled out    blue: it is not    grey: no answers\n"
@@ -90,16 +86,10 @@ def draw_claims(
     right.tick_params(length=0)
     right.spines[:].set_visible(False)
     title = title or f"Under the attack “{attack}”: what is claimed, and what is true"
-    figure.suptitle(title, fontsize=12, x=0.01, ha="left", weight="bold")
+    headline(figure, title)
     setting = report.setting
     grown = f"{setting.n0:,} to {setting.n:,}" if setting.grows else f"{setting.n:,}"
-    axes.set_title(
-        f"{grown} records; a line for each analysis. Orange, with a cross: it misses.",
-        fontsize=9.5,
-        x=0.0,
-        ha="left",
-        color="#444444",
-    )
+    subtitle(axes, f"{grown} records; a line for each analysis. Orange, with a cross: it misses.")
     save(figure, [path])
 
 

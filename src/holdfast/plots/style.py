@@ -47,6 +47,16 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
+def headline(figure: Figure, text: str) -> None:
+    """What the picture shows, in one line above it."""
+    figure.suptitle(text, fontsize=12, x=0.01, ha="left", weight="bold")
+
+
+def subtitle(axes: Axes, text: str) -> None:
+    """What it is drawn from, smaller."""
+    axes.set_title(text, fontsize=9.5, x=0.0, ha="left", color="#444444")
+
+
 def tidy(axes: Axes) -> None:
     """Keep the data, drop the box."""
     axes.spines[["top", "right"]].set_visible(False)
