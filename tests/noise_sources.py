@@ -1,4 +1,4 @@
-"""Noise for tests: seeded, or none at all. Nothing in the package can reach these."""
+"""Noise for tests: seeded, which the lab has too, or none at all."""
 
 from __future__ import annotations
 
@@ -6,21 +6,10 @@ import random
 
 import numpy as np
 
+from holdfast.lab.chance import SeededNoise
 from holdfast.mechanisms.noise import SCALE
-from holdfast.mechanisms.sampler import discrete_gaussian
 
-
-class SeededNoise:
-    """The package's own sampler, on seeded bits."""
-
-    def __init__(self, seed: int) -> None:
-        self._bits = random.Random(seed)
-
-    def draw(self, count: int) -> list[int]:
-        return [discrete_gaussian(SCALE, self._bits) for _ in range(count)]
-
-    def bits(self) -> random.Random:
-        return random.Random(self._bits.getrandbits(64))
+__all__ = ["FastSeededNoise", "NoNoise", "SeededNoise"]
 
 
 class FastSeededNoise:

@@ -11,6 +11,7 @@ import pytest
 import holdfast.mechanisms as package
 import noise_sources
 from holdfast.errors import InvalidInput
+from holdfast.lab import chance
 from holdfast.mechanisms import SCALE, Mechanism, NoiseSource
 
 MODULES = [
@@ -37,7 +38,7 @@ MECHANISMS = [
 ]
 SOURCES = [
     cls() if cls in classes_in(MODULES) or cls is noise_sources.NoNoise else cls(1)
-    for cls in sorted(classes_in([*MODULES, noise_sources]), key=lambda cls: cls.__name__)
+    for cls in sorted(classes_in([*MODULES, chance, noise_sources]), key=lambda cls: cls.__name__)
     if hasattr(cls, "draw") and cls is not NoiseSource
 ]
 ROUNDS = [1, 2, 3, 1000, 10**6, 10**12, 10**18]

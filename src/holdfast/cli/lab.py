@@ -118,7 +118,9 @@ def run(
     data: str | None,
     target: str | None,
     order: str,
-    **shared: Any,
+    seed: int,
+    jobs: int,
+    **told: Any,
 ) -> None:
     """Every attack on every defender, often enough to see who is right.
 
@@ -140,7 +142,7 @@ def run(
         from holdfast.lab.real import population
 
         given["population"] = population(
-            data, target=target, features=queries, order=order, seed=shared["seed"]
+            data, target=target, features=queries, order=order, seed=seed
         )
         given["data"] = f"of {data}, {order}"
     elif target is not None:
@@ -156,13 +158,13 @@ def run(
             alpha=alpha,
             beta=beta,
             repeats=repeats,
-            seed=shared["seed"],
-            jobs=shared["jobs"],
+            seed=seed,
+            jobs=jobs,
             progress=progress,
             **given,
         )
 
-    _told(play, **shared)
+    _told(play, **told)
 
 
 @lab.command(context_settings=HELP)
@@ -178,7 +180,9 @@ def check(
     attacks: tuple[str, ...],
     queries: int | None,
     repeats: int,
-    **shared: Any,
+    seed: int,
+    jobs: int,
+    **told: Any,
 ) -> None:
     """Simulate your own plan under attack: a file of `holdfast plan --json`, or a dataset.
 
@@ -199,12 +203,12 @@ def check(
             attacks,
             queries=queries,
             repeats=repeats,
-            seed=shared["seed"],
-            jobs=shared["jobs"],
+            seed=seed,
+            jobs=jobs,
             progress=progress,
         )
 
-    report = _told(play, of="holdfast", **shared)
+    report = _told(play, of="holdfast", **told)
     if report.broken("holdfast"):
         sys.exit(BROKEN)
 
@@ -229,7 +233,6 @@ def _told(
     out: Path | None,
     details: bool,
     as_json: bool,
-    **_: Any,
 ) -> Report:
     """Play, with progress, and say what came of it."""
     from holdfast.lab import words

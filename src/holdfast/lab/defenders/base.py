@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from holdfast.lab.questions import Questions
 from holdfast.lab.records import Counts, Records
@@ -65,6 +66,20 @@ class View:
         if part.stop > self.n:
             raise ValueError("these records have not arrived")
         return questions.counts(self._records, part)
+
+
+def halves(questions: Questions, view: View, round: int) -> tuple[Floats, Floats]:
+    """The means over every other record of a round, from the first one and from the second one."""
+    first, second = (
+        view.counts(questions, slice(start, round, 2)) / len(range(start, round, 2))
+        for start in (0, 1)
+    )
+    return first, second
+
+
+def joint_quantile(setting: Setting) -> float:
+    """How many standard errors cover a normal number, all queries together, both sides."""
+    return float(-ndtri(setting.beta / setting.queries / 2.0))
 
 
 class Guard(ABC):

@@ -9,7 +9,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtri
 
-from holdfast.lab.defenders.base import Defender, Floats, Guard, Replies, View
+from holdfast.lab.defenders.base import (
+    Defender,
+    Floats,
+    Guard,
+    Replies,
+    View,
+    joint_quantile,
+)
 from holdfast.lab.questions import Questions
 from holdfast.lab.setting import Setting
 
@@ -69,8 +76,7 @@ class Bonferroni(ExactDefender):
 
     def widths(self, values: Floats, round: int, setting: Setting) -> Floats | float:
         """A larger quantile."""
-        each = setting.beta / setting.queries
-        return float(-ndtri(each / 2.0)) * np.sqrt(values * (1.0 - values) / round)
+        return joint_quantile(setting) * np.sqrt(values * (1.0 - values) / round)
 
 
 class Hoeffding(ExactDefender):

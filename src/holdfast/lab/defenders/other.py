@@ -6,10 +6,18 @@ import math
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln, ndtri
+from scipy.special import gammaln
 
 from holdfast.errors import Unreachable
-from holdfast.lab.defenders.base import Defender, Floats, Guard, Replies, View
+from holdfast.lab.defenders.base import (
+    Defender,
+    Floats,
+    Guard,
+    Replies,
+    View,
+    halves,
+    joint_quantile,
+)
 from holdfast.lab.questions import Questions
 from holdfast.lab.setting import Setting
 from holdfast.planning import plan
@@ -98,16 +106,13 @@ class _ThresholdoutGuard(Guard):
     def __init__(self, setting: Setting, random: np.random.Generator) -> None:
         self._sigma = 1.0 / math.sqrt(setting.n0 // 2)
         self._threshold = 4.0 * self._sigma
-        quantile = float(-ndtri(setting.beta / setting.queries / 2.0))
         sampling = 0.5 * self._sigma
-        self._width = self._threshold + quantile * math.hypot(self._sigma, sampling)
+        both = math.hypot(self._sigma, sampling)
+        self._width = self._threshold + joint_quantile(setting) * both
         self._random = random
 
     def answer(self, questions: Questions, view: View, round: int) -> Replies:
-        training, holdout = (
-            view.counts(questions, slice(start, round, 2)) / len(range(start, round, 2))
-            for start in (0, 1)
-        )
+        training, holdout = halves(questions, view, round)
         thresholds = self._threshold + self._noise(len(questions))
         agree = np.abs(holdout - training) < thresholds
         values = np.where(agree, training, holdout + self._noise(len(questions)))
@@ -156,10 +161,7 @@ class _GuessAndCheckGuard(Guard):
         return 2**62 if self.tolerance(round // 2) < self._alpha else 0
 
     def answer(self, questions: Questions, view: View, round: int) -> Replies:
-        guesses, checks = (
-            view.counts(questions, slice(start, round, 2)) / len(range(start, round, 2))
-            for start in (0, 1)
-        )
+        guesses, checks = halves(questions, view, round)
         values = np.full(len(questions), np.nan)
         for place in range(len(questions)):
             slack = self._alpha - self.tolerance(round // 2)
@@ -204,7 +206,7 @@ class UncertifiedNoise(Defender):
 
 class _NoiseGuard(Guard):
     def __init__(self, setting: Setting, random: np.random.Generator) -> None:
-        self._quantile = float(-ndtri(setting.beta / setting.queries / 2.0))
+        self._quantile = joint_quantile(setting)
         self._sigma = 0.5 / math.sqrt(setting.n0)
         self._random = random
 
