@@ -86,7 +86,7 @@ def sql(path: Path, *statements: str, values: tuple[Any, ...] = ()) -> list[tupl
     return rows
 
 
-TABLES = ("entries", "segments", "pending", "asked", "keys", "rounds")
+TABLES = ("entries", "segments", "pending", "asked", "keys", "rounds", "spending")
 
 
 def contents(path: Path) -> str:

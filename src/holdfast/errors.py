@@ -187,6 +187,46 @@ class StorageFailed(HoldfastError, OSError):
         super().__init__(f"{what} failed: {reason}; {hint}")
 
 
+class AccessDenied(HoldfastError):
+    """A service does not let this caller do this; nothing was charged and no data was touched.
+
+    ``status`` is HTTP's: 401 if it does not know the caller, 403 if the caller may not.
+    """
+
+    def __init__(self, reason: str, hint: str, status: int = 401) -> None:
+        self.reason = reason
+        self.hint = hint
+        self.status = status
+        super().__init__(f"access denied: {reason}; {hint}")
+
+
+class RequestRefused(HoldfastError):
+    """A service does not take a request as it came, whatever it asks for; nothing was done.
+
+    ``status`` is HTTP's, and ``retry_after`` says in how many seconds it would be taken, None if
+    the request itself has to change.
+    """
+
+    def __init__(
+        self, status: int, reason: str, hint: str, retry_after: float | None = None
+    ) -> None:
+        self.status = status
+        self.reason = reason
+        self.hint = hint
+        self.retry_after = retry_after
+        super().__init__(f"request refused: {reason}; {hint}")
+
+
+class ServiceFailed(HoldfastError, ConnectionError):
+    """A service could not be reached, or what came back is not its answer."""
+
+    def __init__(self, what: str, reason: str, hint: str) -> None:
+        self.what = what
+        self.reason = reason
+        self.hint = hint
+        super().__init__(f"{what} failed: {reason}; {hint}")
+
+
 def _restored(
     kind: type[HoldfastError], args: tuple[Any, ...], attributes: dict[str, Any]
 ) -> HoldfastError:

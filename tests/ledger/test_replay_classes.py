@@ -124,7 +124,10 @@ def test_every_field_that_is_left_out_or_changed(ledger, tmp_path, kind: str) ->
     template, entries = ledger
     seq = entries[kind]
     body = bodies(template)[seq][1]
-    free = {("query",), ("analyst",)} | ONLY_HASHED.get(kind, set())
+    # What an analyst was charged is kept beside the entries; a derived answer charges nobody.
+    free = (
+        {("query",)} | ({("analyst",)} if kind in DERIVED else set()) | ONLY_HASHED.get(kind, set())
+    )
     for i, name in enumerate(fields_of(body)):
         for how in ("changed", "gone"):
             path = tmp_path / f"{i}-{how}"
@@ -136,7 +139,7 @@ def test_every_field_that_is_left_out_or_changed(ledger, tmp_path, kind: str) ->
                 assert found is None, name
             else:
                 assert found is not None, (name, how)
-            if found is not None and kind != "register":
+            if found is not None and kind != "register" and name != ("analyst",):
                 assert found.entry in (seq, seq + 1), (name, how, found)
             shutil.rmtree(path)
 
@@ -368,6 +371,8 @@ def test_a_charge_that_is_not_the_price(forgery, kind: str, share: int) -> None:
         forgery.write(later, json.dumps(body, ensure_ascii=False))
     round = entries[seq][1]["round"]
     sql(forgery.path, f"UPDATE rounds SET price = price - {price - share} WHERE round = {round}")
+    [(units,)] = sql(forgery.path, "SELECT units FROM spending")
+    sql(forgery.path, "UPDATE spending SET units = ?", values=(str(int(units) - less),))
     found = forgery.found
     assert found is not None
     assert found.entry == seq

@@ -153,7 +153,8 @@ def as_before(path: Path) -> None:
 
     Rounds had no prices, answers no kind and no span, and plans did not say what they cover.
     """
-    sql(path, "ALTER TABLE rounds DROP COLUMN price", "PRAGMA user_version = 1")
+    undone = ("ALTER TABLE rounds DROP COLUMN price", "DROP TABLE spending")
+    sql(path, *undone, "PRAGMA user_version = 1")
     created = bodies(path)[1][1]
     del created["plan"]["covers"]
     fingerprint = fingerprint_of(created)

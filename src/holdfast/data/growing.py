@@ -16,6 +16,7 @@ from holdfast.data.engines.polars_engine import PolarsEngine
 from holdfast.data.frames import frame_of
 from holdfast.data.records import Row, dumped, loaded
 from holdfast.data.segments import FOLDER, RECORDS, SegmentWriter, read_segment, sweep
+from holdfast.data.shelf import Shelf
 from holdfast.data.sources import Batch, as_frame, batches
 from holdfast.data.statistics import Statistic
 from holdfast.errors import InvalidInput, LedgerCorrupt
@@ -64,6 +65,7 @@ class GrowingData:
         self._sums = KnownSums()
         self._statistics: dict[str, Statistic] = {}
         self.limits: Limits | None = None  # what a model may use; None are the usual ones
+        self.shelf = Shelf(ledger.folder)
         self._lock = threading.Lock()
 
     # --------------------------------------------------------------------------- appending
@@ -74,10 +76,12 @@ class GrowingData:
         format: str | None = None,
         progress: Progress | None = None,
         again: bool = False,
-    ) -> int:
-        """Keep all records of the source, durably, or none; returns how many.
+        key: str | None = None,
+    ) -> tuple[int, int]:
+        """Keep all records of the source, durably, or none; how many, and how many there are then.
 
-        The same append of many records is refused, unless they are said to come again.
+        The same append of many records is refused, unless they are said to come again. One that is
+        made twice with the same ``key`` is made once.
         """
         schema = self._ledger.schema
         intake = _Intake(self._folder, self._ledger)
@@ -86,32 +90,40 @@ class GrowingData:
                 intake.take(batch)
                 if progress is not None:
                     progress(intake.count)
-            if intake.count:
-                self._commit(intake, again)
+            if not intake.count:
+                return 0, self._ledger.refresh().records
+            entry = self._commit(intake, again, key).read()
         finally:
             intake.close()
-        return intake.count
+        return intake.count, entry["start"] + entry["count"]
 
-    def _commit(self, intake: _Intake, again: bool) -> None:
+    def _commit(self, intake: _Intake, again: bool, key: str | None) -> Entry:
         ledger = self._ledger
         rows = intake.small()
         if rows is not None:
             text = dumped(rows)
             with ledger.writing():
+                known = ledger.appended(key, content_of(text))
+                if known is not None:
+                    return known
                 if not again:
                     ledger.check_new(content_of(text), intake.count)
-                ledger.add_rows(text, intake.count)
+                entry = ledger.add_rows(text, intake.count, key)
             if ledger.state.records - ledger.store.first_pending() >= SEAL_AT:
                 # The append is durable; a seal that fails now is tried again after the next one.
                 with contextlib.suppress(Exception):
                     self.seal()
-            return
+            return entry
         intake.finish()  # the long part, before anybody else has to wait
+        content = content_of_files(intake.digests)
         with ledger.writing():
+            known = ledger.appended(key, content)
+            if known is not None:
+                return known
             if not again:
-                ledger.check_new(content_of_files(intake.digests), intake.count)
+                ledger.check_new(content, intake.count)
             self._seal_pending()
-            ledger.add_segments(intake.publish(ledger.state.records))
+            return ledger.add_segments(intake.publish(ledger.state.records), key)
 
     def seal(self) -> None:
         """Move what is pending into a segment."""
@@ -283,6 +295,7 @@ class _Look:
         known, totals = self._data._sums.nearest(source.canonical, self._round)
         if known > self._round:
             known, totals = 0, ()
+        source = self._data.shelf.filled(source)
         part = score_sums(source, self._rows(known), self._data.limits, self._tell)
         if part is None:
             return tuple(unscored_sums(source, self._rows(0)))
@@ -298,7 +311,8 @@ class _Look:
         from holdfast.data.scores import score_pairs
 
         rows = self._rows(0)
-        numerator, denominator = score_pairs(source.measure, rows, self._data.limits, self._tell)
+        measure = self._data.shelf.filled(source.measure)
+        numerator, denominator = score_pairs(measure, rows, self._data.limits, self._tell)
         return (numerator,), denominator
 
     def _tell(self, more: int) -> None:

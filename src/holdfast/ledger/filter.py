@@ -111,6 +111,28 @@ class RecordFilter:
         return path
 
 
+class CappedFilter:
+    """Another filter, of which no more than ``most`` may be taken: what one analyst may spend."""
+
+    def __init__(self, whole: Filter, most: int) -> None:
+        self._whole, self._most = whole, most
+
+    def remaining(self, round: int) -> int:
+        """What is left of both."""
+        return max(0, min(self._whole.remaining(round), self._most))
+
+    def admits(self, round: int, units: int) -> bool:
+        """Whether a charge fits both."""
+        return units <= self.remaining(round)
+
+    def charge(self, round: int, units: int) -> None:
+        """Take an admitted charge off both."""
+        if units > self._most:
+            raise ValueError("a charge that was not admitted")
+        self._whole.charge(round, units)
+        self._most -= units
+
+
 class FixedFilter:
     """The filter of a schedule whose queries may not be moved: each round has its own budget.
 

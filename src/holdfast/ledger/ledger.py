@@ -48,6 +48,7 @@ class Ledger:
         # Of the transaction under way: what was asked, and what the rounds come to.
         self._new_asked: dict[bytes, Entry] = {}
         self._new_rounds: dict[int, RoundTotals] = {}
+        self._new_spending: dict[str, int] = {}
         self.store = Store(folder / FILE)
         try:
             self._witness = Witness(folder / WITNESS)
@@ -103,11 +104,16 @@ class Ledger:
         """How many more answers fit at a round."""
         return self.policy.answers_left(self.filter, round, self.state.answers)
 
-    def fits(self, round: int, price: int, slots: int) -> bool:
+    def fits(self, round: int, price: int, slots: int, filter: Filter | None = None) -> bool:
         """Whether queries of that price, which count for so many answers, fit at a round."""
         units = price * self.policy.mechanism.charge(round)
         is_left = self.state.answers + slots <= self.plan.queries
-        return is_left and self.filter.admits(round, units)
+        return is_left and (filter or self.filter).admits(round, units)
+
+    def spent_by(self, analyst: str) -> int:
+        """What the answers that one analyst asked for were charged, in units."""
+        known = self._new_spending.get(analyst)
+        return self.store.spent_by(analyst) if known is None else known
 
     def answered(self, canonical: str, round: int) -> Entry | None:
         """The answer that was given to this query at this round."""
@@ -130,8 +136,7 @@ class Ledger:
                     yield
                     self._note_answers()
             except BaseException:
-                self._new_asked.clear()
-                self._new_rounds.clear()
+                self._forget_new()
                 # What was added in memory is not there: forget it first of all, so that the next
                 # use reads anew even if reading fails now.
                 self._head = Entry(0, "create", "", GENESIS)
@@ -150,14 +155,22 @@ class Ledger:
             hint = "say again (--again) if they are new all the same"
             raise InvalidInput("an append", required, got, hint)
 
-    def add_rows(self, rows: str, count: int) -> Entry:
+    def appended(self, key: str | None, content: str) -> Entry | None:
+        """The append that a caller's key stands for, which is one of this content."""
+        entry = None if key is None else self.store.keyed(key)
+        if entry is not None and entry.read().get("content") != content:
+            required = "new for each append: it was used for another one, or for a query"
+            raise InvalidInput("key", required, key)
+        return entry
+
+    def add_rows(self, rows: str, count: int, key: str | None = None) -> Entry:
         """Within :meth:`writing`: a small append, which waits in the database."""
         start = self.state.records
         self.store.add_pending(Pending(start, count, rows))
         body = {"start": start, "count": count, "content": content_of(rows), "segments": []}
-        return self._add_append(body, self.state.grown(count, self._now()))
+        return self._add_append(body, self.state.grown(count, self._now()), key)
 
-    def add_segments(self, segments: Sequence[Segment]) -> Entry:
+    def add_segments(self, segments: Sequence[Segment], key: str | None = None) -> Entry:
         """Within :meth:`writing`: a large append, whose files are durable already."""
         count = sum(segment.count for segment in segments)
         body = {
@@ -170,11 +183,14 @@ class Ledger:
         for segment in segments:
             self.store.add_segment(segment)
             state = state.sealed(segment.digest, segment.count)
-        return self._add_append(body, state)
+        return self._add_append(body, state, key)
 
-    def _add_append(self, body: Mapping[str, Any], after: State) -> Entry:
+    def _add_append(self, body: Mapping[str, Any], after: State, key: str | None) -> Entry:
         # Salted, so that nobody who guesses records can check the guess against a published head.
-        entry = self._add("append", {**body, "salt": uuid.uuid4().hex}, after)
+        body = {**body, "salt": uuid.uuid4().hex}
+        entry = self._add("append", body if key is None else {**body, "key": key}, after)
+        if key is not None:
+            self.store.note_key(key, entry.seq)
         if body["count"] >= TELLING:
             self.store.note_content(body["content"], entry.seq)
         return entry
@@ -224,6 +240,8 @@ class Ledger:
         more = self._new_rounds.get(round, RoundTotals(round, 0, 0))
         answers, price = more.answers + form.slots, more.price + form.price
         self._new_rounds[round] = RoundTotals(round, answers, price)
+        analyst = body["analyst"]
+        self._new_spending[analyst] = self.spent_by(analyst) + units
         return self._add_told("answer", told, form.canonical, round, key, after)
 
     def add_derived(
@@ -259,8 +277,14 @@ class Ledger:
             self.store.note_asked(self._new_asked)
         for more in self._new_rounds.values():
             self.store.note_round(more)
+        for analyst, units in self._new_spending.items():
+            self.store.note_spending(analyst, units)
+        self._forget_new()
+
+    def _forget_new(self) -> None:
         self._new_asked.clear()
         self._new_rounds.clear()
+        self._new_spending.clear()
 
     def add_key(self, key: str, answer: Entry) -> None:
         """Within :meth:`writing`: one more key stands for an answer that was given before."""
@@ -348,6 +372,8 @@ class Ledger:
             raise LedgerCorrupt(_WHAT, "its index does not have as many answers as its entries")
         if sum(units for _, units in self._charges()) != self.state.spent:
             raise LedgerCorrupt(_WHAT, _OTHER_CHARGES)
+        if sum(self.store.spending().values()) != self.state.spent:
+            raise LedgerCorrupt(_WHAT, "what its analysts were charged is not what was charged")
 
 
 def fingerprint_of(created: Mapping[str, Any]) -> str:

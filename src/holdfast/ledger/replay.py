@@ -77,6 +77,7 @@ class _Replay:
         self._hash = GENESIS
         self._seq = 0
         self._rounds: dict[int, RoundTotals] = {}
+        self._spending: dict[str, int] = {}
         self._keys = 0
         self._questions = 0
         self._registered: dict[str, Declared] = {}
@@ -126,6 +127,8 @@ class _Replay:
             raise LedgerCorrupt("the manifest", "it lists other segments than the entries")
         if ledger.store.rounds() != [self._rounds[round] for round in sorted(self._rounds)]:
             raise LedgerCorrupt(_WHAT, "its count of answers by round is not that of its entries")
+        if ledger.store.spending() != self._spending:
+            raise LedgerCorrupt(_WHAT, "what its analysts were charged is not what its entries say")
         if ledger.store.questions() != self._questions:
             raise LedgerCorrupt(_WHAT, "its index does not have as many answers as its entries")
         if ledger.store.keys() != self._keys:
@@ -149,6 +152,8 @@ class _Replay:
         else:
             text = self._text(start, count)
             _must(body["content"] == content_of(text), "its records are not those it brought")
+        if body.get("key") is not None:
+            self._check_key(body["key"], entry.seq)
         return state
 
     def _text(self, start: int, count: int) -> str:
@@ -198,6 +203,8 @@ class _Replay:
         totals = self._rounds.get(round, RoundTotals(round, 0, 0))
         price = totals.price + form.price
         self._rounds[round] = RoundTotals(round, totals.answers + form.slots, price)
+        analyst = body["analyst"]
+        self._spending[analyst] = self._spending.get(analyst, 0) + units
         told = told_again(form, body, policy, round)
         _must(told["kind"] != "choice" or isinstance(body["name"], str), "it has no name")
         for name, value in told.items():

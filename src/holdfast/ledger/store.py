@@ -6,10 +6,11 @@ knows tables and transactions, not what an entry means.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +24,25 @@ _PAGE = 1000  # entries read at a time, so that a long transcript is never in me
 _APPLICATION = 0x484F4C44  # "HOLD": tells file(1), and us, whose database it is
 _BEFORE_ALL = -(2**62)  # rows that can't be are listed too, and so found
 _WHAT = "the ledger"
+_TOLD: tuple[Kind, ...] = ("answer", "derived")
+_SPENDING = "SELECT analyst, units FROM spending"
+
+
+def _add_spending(connection: sqlite3.Connection) -> None:
+    """What each analyst was charged, in units: as text, as they are too long for numbers."""
+    connection.execute(
+        "CREATE TABLE spending (analyst TEXT PRIMARY KEY, units TEXT NOT NULL) WITHOUT ROWID"
+    )
+    spent: dict[str, int] = {}
+    for (body,) in connection.execute("SELECT body FROM entries WHERE kind = 'answer'"):
+        told = json.loads(body)
+        spent[told["analyst"]] = spent.get(told["analyst"], 0) + int(told["charge"])
+    rows = [(analyst, str(units)) for analyst, units in spent.items()]
+    connection.executemany("INSERT INTO spending VALUES (?, ?)", rows)
+
 
 # Migration i takes a database from version i to i + 1. Add to the end; never change one.
-_MIGRATIONS = (
+_MIGRATIONS: tuple[str | Callable[[sqlite3.Connection], None], ...] = (
     """
     CREATE TABLE entries (
         seq INTEGER PRIMARY KEY,
@@ -67,6 +84,7 @@ _MIGRATIONS = (
     ALTER TABLE rounds ADD COLUMN price INTEGER NOT NULL DEFAULT 0;
     UPDATE rounds SET price = answers;
     """,
+    _add_spending,
 )
 
 
@@ -135,9 +153,18 @@ class Store:
             if version > len(_MIGRATIONS):
                 raise LedgerCorrupt(_WHAT, f"it has format {version}, from a newer Holdfast")
             for number in range(version, len(_MIGRATIONS)):
-                for statement in _MIGRATIONS[number].split(";"):
-                    self._connection.execute(statement)
+                self._step(_MIGRATIONS[number])
                 self._connection.execute(f"PRAGMA user_version = {number + 1}")
+
+    def _step(self, migration: str | Callable[[sqlite3.Connection], None]) -> None:
+        if not isinstance(migration, str):
+            try:
+                migration(self._connection)
+            except (KeyError, TypeError, ValueError):
+                raise LedgerCorrupt(_WHAT, "it holds an answer that can't be read") from None
+            return
+        for statement in migration.split(";"):
+            self._connection.execute(statement)
 
     def _version(self) -> int:
         [version] = self._connection.execute("PRAGMA user_version").fetchone()
@@ -220,6 +247,14 @@ class Store:
             yield from map(_entry, rows)
             after = rows[-1][0]
 
+    def sampled(self, kind: Kind, most: int) -> list[Entry]:
+        """At most so many entries of a kind, other than answers: the last, and evenly before it."""
+        rows = self._all("SELECT seq FROM entries WHERE kind = ? AND kind <> 'answer'", (kind,))
+        numbers = sorted(row[0] for row in rows)[::-1]
+        step = max(1, -(-len(numbers) // most))
+        found = (self.entry(number) for number in reversed(numbers[::step]))
+        return [entry for entry in found if entry is not None]
+
     def of_kind(self, kind: Kind) -> list[Entry]:
         """All entries of one kind, other than answers, in order."""
         rows = self._all(
@@ -255,17 +290,30 @@ class Store:
             more,
         )
 
+    def note_spending(self, analyst: str, units: int) -> None:
+        """Within :meth:`writing`: what an analyst has been charged in all, from now on."""
+        self._do("INSERT OR REPLACE INTO spending VALUES (?, ?)", (analyst, str(units)))
+
     def note_key(self, key: str, seq: int) -> None:
-        """Within :meth:`writing`: which answer a caller's key stands for."""
+        """Within :meth:`writing`: which answer, or which append, a caller's key stands for."""
         self._do("INSERT INTO keys VALUES (?, ?)", (key, seq))
 
     def asked(self, question: bytes) -> Entry | None:
         """The answer to a question that was asked before."""
-        return self._found("SELECT seq FROM asked WHERE question = ?", question)
+        return self._found("SELECT seq FROM asked WHERE question = ?", question, _TOLD)
 
     def keyed(self, key: str) -> Entry | None:
-        """The answer that a caller's key stands for."""
-        return self._found("SELECT seq FROM keys WHERE key = ?", key)
+        """The answer, or the append, that a caller's key stands for."""
+        return self._found("SELECT seq FROM keys WHERE key = ?", key, (*_TOLD, "append"))
+
+    def spending(self) -> dict[str, int]:
+        """What each analyst has been charged."""
+        return {str(analyst): _units(units) for analyst, units in self._all(_SPENDING)}
+
+    def spent_by(self, analyst: str) -> int:
+        """What one analyst has been charged."""
+        row = self._one(f"{_SPENDING} WHERE analyst = ?", (analyst,))
+        return 0 if row is None else _units(row[1])
 
     def rounds(self) -> list[RoundTotals]:
         """What was answered at each round, in order."""
@@ -378,12 +426,12 @@ class Store:
         rows = self._all(statement, values)
         return rows[0] if rows else None
 
-    def _found(self, statement: str, value: str | bytes) -> Entry | None:
+    def _found(self, statement: str, value: str | bytes, kinds: tuple[Kind, ...]) -> Entry | None:
         row = self._one(statement, (value,))
         if row is None:
             return None
         entry = self.entry(row[0])
-        if entry is None or entry.kind not in ("answer", "derived"):
+        if entry is None or entry.kind not in kinds:
             raise LedgerCorrupt(_WHAT, "its index points to an entry that is not an answer", row[0])
         return entry
 
@@ -401,6 +449,12 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _units(text: object) -> int:
+    if not (isinstance(text, str) and text.isascii() and text.isdigit()):
+        raise LedgerCorrupt(_WHAT, "what an analyst was charged is not kept as it was written")
+    return int(text)
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

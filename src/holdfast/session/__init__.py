@@ -1,11 +1,22 @@
 """The session: the only door to the data."""
 
+from holdfast.data.shelf import KeptModel
 from holdfast.session.answers import Answer, Cell, Choice, Estimate, Fitted, Result, Table, Verdict
-from holdfast.session.dataset import Appended, Dataset, Round, Status, Verification, create, open
+from holdfast.session.dataset import (
+    Appended,
+    Dataset,
+    Growth,
+    Round,
+    Status,
+    Verification,
+    create,
+    open,
+)
+from holdfast.session.outlook import Outlook, Pace
 from holdfast.session.quotes import Budget, Quote
 from holdfast.session.scorer import Scorer
 from holdfast.session.session import Session
-from holdfast.session.transcript import Transcript
+from holdfast.session.transcript import Page, Transcript
 
 __all__ = [
     "Answer",
@@ -16,6 +27,11 @@ __all__ = [
     "Dataset",
     "Estimate",
     "Fitted",
+    "Growth",
+    "KeptModel",
+    "Outlook",
+    "Pace",
+    "Page",
     "Quote",
     "Result",
     "Round",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.data import segments
 from holdfast.data.growing import GrowingData, Progress
+from holdfast.data.shelf import KeptModel
 from holdfast.data.sources import sampled_schema
 from holdfast.data.statistics import Statistic
 from holdfast.errors import InvalidInput, LedgerCorrupt, NotReady, StorageFailed
@@ -23,8 +24,10 @@ from holdfast.mechanisms import NoiseSource, system_noise, to_float
 from holdfast.numerals import several
 from holdfast.planning import Plan
 from holdfast.queries import Schema
+from holdfast.session.answers import when
+from holdfast.session.outlook import Outlook, outlook
 from holdfast.session.quotes import Budget
-from holdfast.session.session import Session
+from holdfast.session.session import Session, checked_text
 from holdfast.session.transcript import Transcript
 from holdfast.shown import Shown
 
@@ -77,6 +80,17 @@ class Status(Shown):
             f"{Path(self.path).name}: {several(self.n, 'record')}, "
             f"{several(self.answers, 'answer')} given; {self.budget}"
         )
+
+
+@dataclass(frozen=True, repr=False)
+class Growth(Shown):
+    """How many records there were, from a time on."""
+
+    time: str
+    n: int
+
+    def __str__(self) -> str:
+        return f"{several(self.n, 'record')} from {self.time} on"
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,6 +193,15 @@ class Dataset:
             for total in self._ledger.store.rounds()
         )
 
+    def growth(self, points: int = 500) -> tuple[Growth, ...]:
+        """How the data grew: at most so many moments, the last append among them."""
+        states = (entry.state() for entry in self._ledger.store.sampled("append", points))
+        return tuple(Growth(when(state.time), state.records) for state in states)
+
+    def outlook(self) -> Outlook:
+        """What is left of the budget buys so much: now, evenly from now on, or at the end."""
+        return outlook(self._ledger)
+
     def __repr__(self) -> str:
         return f"<dataset {self.path.name!r}>"
 
@@ -224,14 +247,26 @@ class Dataset:
         format: str | None = None,
         progress: Progress | None = None,
         again: bool = False,
+        key: str | None = None,
     ) -> Appended:
         """Keep all records of a file, a table or mappings, durably, or none of them.
 
         An append of a hundred records or more that was made before is refused: counted twice, they
-        would void every width. Say ``again`` if they are new all the same.
+        would void every width. Say ``again`` if they are new all the same. With a ``key`` of the
+        caller's own an append that is repeated, after a crash say, is made once, however small.
         """
-        count = self._data.append(source, format, progress, again)
-        return Appended(count, self.n)
+        if key is not None:
+            key = checked_text("key", key)
+        return Appended(*self._data.append(source, format, progress, again, key))
+
+    def keep_model(self, model: bytes | str | Path) -> KeptModel:
+        """Keep an ONNX model, so that queries may name it by its hash: ``accuracy('onnx:...')``."""
+        return self._data.shelf.keep(model)
+
+    @property
+    def models(self) -> tuple[KeptModel, ...]:
+        """The models that are kept."""
+        return self._data.shelf.models
 
     def limit_models(self, limits: Limits) -> None:
         """What a model may use, in seconds and bytes, before its values count as 0."""
@@ -249,13 +284,17 @@ class Dataset:
         self._ledger.register(statistic.to_dict())
         self._data.register(statistic)
 
-    def session(self, analyst: str = "analyst") -> Session:
-        """A way to ask."""
+    def session(self, analyst: str = "analyst", *, limit: float | None = None) -> Session:
+        """A way to ask.
+
+        A ``limit`` is the share of the whole budget, up to 1, that this analyst may spend in all.
+        The promise counts all analysts together, whatever their limits.
+        """
         noise = self._noise
         if noise is None:
             noise = system_noise()
             noise.fill()  # ahead of the first question, whose time is then not the noise's
-        return Session(self._ledger, self._data, noise, analyst)
+        return Session(self._ledger, self._data, noise, analyst, limit)
 
     def verify(self, progress: Callable[[int], None] | None = None) -> Verification:
         """Replay all of it: hashes, charges, widths, records. LedgerCorrupt names what is wrong."""

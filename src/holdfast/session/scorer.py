@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.errors import InvalidInput
-from holdfast.queries import ModelScore, accuracy, fraction, loss
+from holdfast.queries import ModelScore, Schema, accuracy, fraction, loss
 from holdfast.queries.models import LOSSES
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Scorer:
         for name in needed.get(metric, ()):
             if options.get(name) is None:
                 raise InvalidInput(name, f"given for a {metric} loss", None)
-        columns = session._ledger.schema
+        columns = self._schema(session)
         for name in features:
             if name not in columns:
                 raise InvalidInput("features", f"columns of the dataset: {columns.names}", name)
@@ -51,6 +51,11 @@ class Scorer:
         self._query: Callable[[object], ModelScore] = partial(ask, **known)
         self.metric = metric
         self.answers: list[Answer] = []
+
+    def _schema(self, session: Any) -> Schema:
+        """The columns of the data; a session elsewhere knows them otherwise."""
+        schema: Schema = session._ledger.schema
+        return schema
 
     def __call__(self, estimator: object, X: object = None, y: object = None) -> float:
         """The score of a fitted estimator."""

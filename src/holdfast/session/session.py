@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from fractions import Fraction
+from typing import Any, Self, overload
 
 from holdfast.data.growing import GrowingData, Progress
-from holdfast.errors import InvalidInput, NotReady
+from holdfast.errors import BudgetExhausted, InvalidInput, NotReady
 from holdfast.ledger.entries import Entry
+from holdfast.ledger.filter import CappedFilter, Filter
 from holdfast.ledger.ledger import Ledger
 from holdfast.ledger.told import derived_told
 from holdfast.mechanisms import NoiseSource, to_float
@@ -60,11 +63,19 @@ class _Question:
 class Session:
     """One analyst's way to a dataset. The budget is the dataset's, shared by all its analysts."""
 
-    def __init__(self, ledger: Ledger, data: GrowingData, noise: NoiseSource, analyst: str) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        data: GrowingData,
+        noise: NoiseSource,
+        analyst: str,
+        limit: float | None = None,
+    ) -> None:
         self._ledger = ledger
         self._data = data
         self._noise = noise
-        self.analyst = _checked_text("analyst", analyst)
+        self.analyst = checked_text("analyst", analyst)
+        self._limit = None if limit is None else _share(limit, ledger.policy.budget)
         self._held: int | None = None
         self._forms: dict[str, Form] = {}  # of queries that were checked before
 
@@ -89,6 +100,29 @@ class Session:
             self._ledger.policy.round_for(self._ledger.refresh().records, round)
         self._held = round
 
+    def at(self, round: int | None) -> Self:
+        """This session held at a round, beside the one that goes on: ``s.at(20_000).ask(...)``."""
+        sibling = copy.copy(self)
+        sibling.hold(round)
+        return sibling
+
+    @property
+    def limit(self) -> Budget | None:
+        """What this analyst may spend in all, has spent, and may yet; None without a limit."""
+        if self._limit is None:
+            return None
+        self._ledger.refresh()
+        spent = self._ledger.spent_by(self.analyst)
+        left = max(self._limit - spent, 0)
+        return Budget(to_float(self._limit), to_float(spent), to_float(left))
+
+    @property
+    def _filter(self) -> Filter:
+        """What decides: the dataset's filter, within this analyst's limit."""
+        if self._limit is None:
+            return self._ledger.filter
+        return CappedFilter(self._ledger.filter, self._limit - self._ledger.spent_by(self.analyst))
+
     @property
     def budget(self) -> Budget:
         """The budget of the record that is exposed most, the first."""
@@ -99,7 +133,11 @@ class Session:
         """How many more answers fit at a round."""
         with self._ledger.store.lock:
             self._ledger.refresh()
-            return self._ledger.answers_left(round)
+            return self._answers_left(round)
+
+    def _answers_left(self, round: int) -> int:
+        ledger = self._ledger
+        return ledger.policy.answers_left(self._filter, round, ledger.state.answers)
 
     @property
     def transcript(self) -> Transcript:
@@ -133,8 +171,8 @@ class Session:
         else:
             fresh = [q for q in questions if ledger.answered(q.canonical, round) is None]
             price, slots = _cost(fresh)
-            if fresh and not ledger.fits(round, price, slots):
-                refused = refusal(ledger, round, [question.form for question in fresh])
+            if fresh and not ledger.fits(round, price, slots, self._filter):
+                refused = self._refusal(round, fresh)
                 reason, more = str(refused), refused.more_records
         price, slots = _cost(fresh)
         return Quote(
@@ -148,9 +186,15 @@ class Session:
             recorded=not fresh,
             reason=reason,
             more_records=more,
-            remaining=to_float(ledger.filter.remaining(round)),
-            answers_left=ledger.answers_left(round),
+            remaining=to_float(self._filter.remaining(round)),
+            answers_left=self._answers_left(round),
         )
+
+    def _refusal(self, round: int, questions: Iterable[_Question]) -> BudgetExhausted:
+        is_mine = self._limit is not None
+        whose = f"the limit of analyst {self.analyst!r}" if is_mine else "the budget"
+        forms = [question.form for question in questions]
+        return refusal(self._ledger, self._filter, round, forms, whose)
 
     # -------------------------------------------------------------------------------- ask
 
@@ -173,7 +217,7 @@ class Session:
         """
         asked = self._query(query)
         if key is not None:
-            key = _checked_text("key", key)
+            key = checked_text("key", key)
         if isinstance(asked, Derived):
             return self._derive(asked, key, progress)
         [result] = self._ask([self._question(asked, key)], progress)
@@ -190,7 +234,7 @@ class Session:
         if isinstance(queries, str | Query) or not isinstance(queries, Iterable):
             raise InvalidInput("queries", "a list of queries", queries)
         if key is not None:
-            key = _checked_text("key", key)
+            key = checked_text("key", key)
         asked = [self._query(query) for query in queries]
         results = iter(self._ask_leaves([_leaves(query) for query in asked], key, progress))
         return tuple(self._concluded(query, results, None) for query in asked)
@@ -314,8 +358,8 @@ class Session:
             for i, question in enumerate(questions)
             if i not in known and ledger.answered(question.canonical, round) is None
         }
-        if fresh and not ledger.fits(round, *_cost(fresh.values())):
-            raise refusal(ledger, round, [question.form for question in fresh.values()])
+        if fresh and not ledger.fits(round, *_cost(fresh.values()), self._filter):
+            raise self._refusal(round, fresh.values())
         return round, known, fresh
 
     def _entry(
@@ -434,7 +478,16 @@ def _cost(questions: Iterable[_Question]) -> tuple[int, int]:
     return sum(form.price for form in forms), sum(form.slots for form in forms)
 
 
-def _checked_text(name: str, value: object) -> str:
+def _share(limit: object, budget: int) -> int:
+    """A share of the budget in units, rounded down."""
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0.0 < limit <= 1.0:
+        required = "a share of the budget, above 0 and up to 1"
+        raise InvalidInput("limit", required, limit, "write 0.25 for a quarter")
+    return int(Fraction(limit) * budget)
+
+
+def checked_text(name: str, value: object) -> str:
+    """Who asks, or a key, as a ledger keeps it."""
     if not isinstance(value, str) or not 1 <= len(value) <= _LONGEST or not value.isprintable():
         raise InvalidInput(name, f"text of 1 to {_LONGEST} printable characters", value)
     return value

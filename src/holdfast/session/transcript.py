@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any, overload
 
 from holdfast import numerals
+from holdfast.ledger.entries import Entry
 from holdfast.ledger.ledger import Ledger
 from holdfast.session.answers import Result, result_of
+from holdfast.shown import Shown
 
 _TOLD = ("answer", "derived")
+_LOOKED_AT = 20_000  # entries that one page may go through, whatever it looks for
+
+
+@dataclass(frozen=True, repr=False)
+class Page(Shown):
+    """Some answers in order; ``next`` is where the next page begins, None if there is none."""
+
+    answers: tuple[Result, ...]
+    next: int | None
+
+    def __str__(self) -> str:
+        return numerals.several(len(self.answers), "answer")
 
 
 class Transcript(Sequence[Result]):
@@ -42,6 +57,50 @@ class Transcript(Sequence[Result]):
                 answer = result_of(entry, self._ledger, recorded=True)
                 found += [answer] if self._analyst in (None, answer.analyst) else []
         return found[::-1]
+
+    def page(
+        self,
+        limit: int = 100,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        round: int | None = None,
+        contains: str = "",
+        newest: bool = False,
+    ) -> Page:
+        """At most so many answers whose entries are between two numbers, the newest first or last.
+
+        ``round`` and ``contains``, a part of the query's text, pick some. A page may be short, even
+        empty, and still have a ``next``: give it as ``after``, or as ``before`` from the newest on.
+        """
+        end = 2**62 if before is None else before
+        store, found, at, looked = self._ledger.store, list[Result](), None, 0
+        for entry in store.entries_back(end) if newest else store.entries(after):
+            if not after < entry.seq < end:
+                break
+            if len(found) == limit or looked == _LOOKED_AT:
+                return Page(tuple(found), at)
+            looked, at = looked + 1, entry.seq
+            if entry.kind in _TOLD and self._is_meant(entry, round, contains):
+                found.append(result_of(entry, self._ledger, recorded=True))
+        return Page(tuple(found), None)
+
+    def _is_meant(self, entry: Entry, round: int | None, contains: str) -> bool:
+        body, part = entry.read(), contains.casefold()
+        is_part = part in str(body.get("canonical")).casefold()
+        return (
+            self._analyst in (None, body.get("analyst"))
+            and round in (None, body.get("round"))
+            and (is_part or part in str(body.get("query")).casefold())
+        )
+
+    def entry(self, number: int) -> Result | None:
+        """The answer of that entry, if it is one."""
+        found = self._ledger.store.entry(number)
+        if found is None or found.kind not in _TOLD:
+            return None
+        result = result_of(found, self._ledger, recorded=True)
+        return result if self._analyst in (None, result.analyst) else None
 
     @overload
     def __getitem__(self, index: int) -> Result: ...

@@ -1,0 +1,144 @@
+"""The shelf: models that were handed in, kept by the hash of their bytes, to be asked about.
+
+Only ONNX models: they are data. Whoever sends a pickle sends a program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+import uuid
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.data.segments import sync_folder
+from holdfast.errors import InvalidInput, StorageFailed
+from holdfast.queries import Model, ModelMeasure
+from holdfast.shown import Shown
+
+if TYPE_CHECKING:
+    from holdfast.data.models.payload import Label, ModelPayload
+
+FOLDER = "models"
+_NAME = re.compile("onnx:([0-9a-f]{64})", re.ASCII)
+_AT_HAND = 8  # models that are kept in memory
+_PASSING = ".writing-"
+
+
+@dataclass(frozen=True, repr=False)
+class KeptModel(Shown):
+    """A model on the shelf: queries name it ``model``; ``classes`` None if it says none."""
+
+    model: str
+    bytes: int
+    classes: tuple[Label, ...] | None
+
+    def __str__(self) -> str:
+        return f"{self.model}, {self.bytes:,} bytes"
+
+
+class Shelf:
+    """The models of one dataset, in a folder of their own that is made when it is needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / FOLDER
+        self._lock = threading.Lock()
+        self._at_hand: OrderedDict[str, ModelPayload] = OrderedDict()
+
+    def keep(self, model: bytes | str | Path) -> KeptModel:
+        """Check a model and keep it, durably; the same again changes nothing."""
+        from holdfast.data.models.payload import payload_of
+
+        payload = payload_of(model)
+        if payload.kind != "onnx":
+            raise InvalidInput("the model", "ONNX: bytes, or the name of a file", payload.kind)
+        path = self._folder / f"{payload.digest}.onnx"
+        if not path.exists():
+            self._write(path, payload.content)
+        return KeptModel(f"onnx:{payload.digest}", len(payload.content), payload.classes)
+
+    def _write(self, path: Path, content: bytes) -> None:
+        passing = path.with_name(f"{_PASSING}{uuid.uuid4().hex}")
+        try:
+            self._folder.mkdir(exist_ok=True)
+            with passing.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            passing.rename(path)
+            sync_folder(self._folder)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StorageFailed("keeping a model", reason, "nothing was kept") from error
+        finally:
+            with contextlib.suppress(OSError):
+                passing.unlink()
+
+    @property
+    def models(self) -> tuple[KeptModel, ...]:
+        """All that are kept, in the order of their names."""
+        files = sorted(self._folder.glob("*.onnx")) if self._folder.is_dir() else ()
+        found = ((path, self.find(f"onnx:{path.stem}")) for path in files)
+        return tuple(
+            KeptModel(f"onnx:{path.stem}", len(payload.content), payload.classes)
+            for path, payload in found
+            if payload is not None
+        )
+
+    @property
+    def size(self) -> int:
+        """How many bytes they take in all."""
+        with contextlib.suppress(FileNotFoundError):
+            return sum(path.stat().st_size for path in self._folder.iterdir())
+        return 0
+
+    def find(self, name: str) -> ModelPayload | None:
+        """The model of that name."""
+        match = _NAME.fullmatch(name)
+        if match is None:
+            return None
+        with self._lock:
+            known = self._at_hand.get(name)
+            if known is not None:
+                self._at_hand.move_to_end(name)
+                return known
+        found = self._read(match[1])
+        if found is not None:
+            with self._lock:
+                self._at_hand[name] = found
+                while len(self._at_hand) > _AT_HAND:
+                    self._at_hand.popitem(last=False)
+        return found
+
+    def _read(self, digest: str) -> ModelPayload | None:
+        from holdfast.data.models.payload import payload_of
+
+        try:
+            payload = payload_of((self._folder / f"{digest}.onnx").read_bytes())
+        except OSError:
+            return None
+        return payload if payload.digest == digest else None  # somebody changed the file
+
+    def filled(self, measure: ModelMeasure) -> ModelMeasure:
+        """A measure with its model at hand, if it is on the shelf and was only named.
+
+        The query says the classes, as whoever makes it from the model itself may.
+        """
+        if measure.model.payload is not None:
+            return measure
+        payload = self.find(measure.model.name)
+        if payload is None:
+            return measure
+        if measure.target.values:
+            classes = tuple(_label(value.value) for value in measure.target.values)
+            payload = replace(payload, classes=classes)
+        return replace(measure, model=Model(measure.model.name, payload))
+
+
+def _label(value: str | float | bool) -> Label:
+    """As a model has it: the language knows no whole numbers of their own."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

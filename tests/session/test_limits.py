@@ -1,0 +1,175 @@
+"""Limits: what one analyst may spend, within the one budget that counts for all."""
+
+from __future__ import annotations
+
+import threading
+from fractions import Fraction
+
+import pytest
+
+import holdfast as hf
+from runtime import made, opened, records, sql
+
+
+def spend(session: hf.Session) -> hf.BudgetExhausted:
+    for i in range(1000):
+        try:
+            session.ask(f"age > {i} + 0.5")
+        except hf.BudgetExhausted as error:
+            return error
+    raise AssertionError("the limit never ended it")
+
+
+def test_a_limit_ends_one_analyst_and_nobody_else(clinic):
+    limited, free = clinic.session("ann", limit=0.25), clinic.session("bob")
+    error = spend(limited)
+    assert "the limit of analyst 'ann' is reached" in str(error)
+    assert error.charge > error.remaining
+    assert limited.limit.remaining == error.remaining
+    total = clinic.status().budget.total
+    assert limited.limit.total == pytest.approx(total / 4)
+    assert limited.limit.spent <= limited.limit.total
+    assert limited.limit.spent + error.charge > limited.limit.total
+    assert free.ask("age > 3 + 0.25").recorded is False
+
+
+def test_what_counts_is_who_asks_not_the_session(clinic):
+    spend(clinic.session("ann", limit=0.25))
+    with pytest.raises(hf.BudgetExhausted):
+        clinic.session("ann", limit=0.25).ask("bmi > 20")
+    assert clinic.session("ann", limit=0.5).ask("bmi > 20").recorded is False
+
+
+def test_recorded_answers_are_free_for_who_has_nothing_left(clinic):
+    limited = clinic.session("ann", limit=0.25)
+    spend(limited)
+    other = clinic.session("bob").ask("bmi > 20")
+    again = limited.ask("bmi > 20")
+    assert (again.recorded, again.entry) == (True, other.entry)
+    assert clinic.session("bob", limit=1.0).limit.spent == pytest.approx(other.charge)
+
+
+def test_a_quote_knows_the_limit(clinic):
+    limited = clinic.session("ann", limit=0.25)
+    before = limited.quote("bmi > 20")
+    assert before.allowed
+    assert before.answers_left == limited.answers_left(1000) < clinic.status().answers_left
+    error = spend(limited)
+    quote = limited.quote("bmi > 20")
+    assert not quote.allowed
+    assert quote.reason == str(error)
+    assert quote.answers_left == 0
+    assert quote.more_records == error.more_records
+
+
+def test_it_fits_again_when_answers_cost_less(clinic):
+    limited = clinic.session("ann", limit=0.25)
+    error = spend(limited)
+    assert error.more_records is not None
+    clinic.append(records(1000, 1000 + error.more_records - 1))
+    with pytest.raises(hf.BudgetExhausted):
+        limited.ask("bmi > 21")
+    clinic.append(records(1000 + error.more_records - 1, 1000 + error.more_records))
+    assert limited.ask("bmi > 21").round == error.fits_at
+
+
+def test_the_whole_budget_ends_everybody(clinic):
+    spend(clinic.session("bob"))
+    error = spend(clinic.session("ann", limit=1.0))
+    assert "the budget is exhausted" in str(error)
+
+
+def test_many_at_once_are_all_or_none(clinic):
+    limited = clinic.session("ann", limit=0.25)
+    left = limited.answers_left(1000)
+    with pytest.raises(hf.BudgetExhausted, match="the limit of analyst 'ann' is reached"):
+        limited.ask_many([f"age > {i}" for i in range(left + 1)])
+    assert limited.limit.spent == 0.0
+    assert len(limited.ask_many([f"age > {i}" for i in range(left)])) == left
+
+
+def test_threads_together_spend_no_more_than_the_limit(clinic):
+    limited = clinic.session("ann", limit=0.3)
+    charge = limited.quote("age > 5").charge
+
+    def run(start: int) -> None:
+        for i in range(200):
+            try:
+                limited.ask(f"age > {start} + {i} / 1000")
+            except hf.BudgetExhausted:
+                return
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    limit = limited.limit
+    assert limit.spent <= limit.total < limit.spent + charge
+    assert limit.spent == clinic.status().budget.spent
+
+
+def test_processes_together_spend_no_more_than_the_limit(clinic):
+    """Another opened dataset has caches of its own; the ledger decides."""
+    with opened(clinic.path) as other:
+        first, second = clinic.session("ann", limit=0.25), other.session("ann", limit=0.25)
+        for i in range(500):
+            try:
+                (first if i % 2 else second).ask(f"age > {i} / 7")
+            except hf.BudgetExhausted:
+                break
+        assert first.limit == second.limit
+        assert first.limit.spent <= first.limit.total
+        assert clinic.verify().spent == first.limit.spent
+
+
+@pytest.mark.parametrize("limit", [0, -0.1, 1.01, True, "0.5", float("nan")])
+def test_a_limit_is_a_share(clinic, limit):
+    with pytest.raises(hf.InvalidInput, match="limit must be a share of the budget"):
+        clinic.session("ann", limit=limit)
+
+
+def test_what_analysts_spent_is_kept_exactly(clinic):
+    clinic.session("ann").ask_many(["age > 1", "age > 2"])
+    clinic.session("bøb").ask("age > 3")
+    units = {analyst: int(text) for analyst, text in sql(clinic.path, "SELECT * FROM spending")}
+    charge = clinic._ledger.policy.mechanism.charge(1000)
+    assert units == {"ann": 2 * charge, "bøb": charge}
+    assert Fraction(clinic._ledger.state.spent) == 3 * charge
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE spending SET units = '7'",
+        "DELETE FROM spending",
+        "UPDATE spending SET units = 'x'",
+        "UPDATE spending SET units = '-1'",
+        "INSERT INTO spending VALUES ('eve', '1')",
+    ],
+)
+def test_an_edited_index_is_found_at_opening(tmp_path, statement):
+    with made(tmp_path / "clinic", count=1000) as dataset:
+        dataset.session("ann").ask("age > 1")
+    sql(tmp_path / "clinic", statement)
+    with pytest.raises(hf.LedgerCorrupt, match="charged"):
+        opened(tmp_path / "clinic")
+
+
+def test_charges_moved_from_one_analyst_to_another_are_found(tmp_path):
+    with made(tmp_path / "clinic", count=1000) as dataset:
+        dataset.session("ann").ask("age > 1")
+        dataset.session("bob").ask("age > 2")
+    sql(tmp_path / "clinic", "UPDATE spending SET analyst = 'eve' WHERE analyst = 'ann'")
+    with opened(tmp_path / "clinic") as dataset, pytest.raises(hf.LedgerCorrupt, match="analysts"):
+        dataset.verify()
+
+
+def test_a_session_at_a_round_stands_beside_the_other(clinic):
+    session = clinic.session("ann")
+    sibling = session.at(500)
+    assert (session.held, sibling.held) == (None, 500)
+    assert (session.ask("age > 5").round, sibling.ask("age > 5").round) == (1000, 500)
+    assert sibling.at(None).held is None
+    with pytest.raises(hf.NotReady):
+        session.at(1500)
