@@ -37,11 +37,12 @@ _MEANINGS = {
     5: "too few records yet, or a round that the plan does not cover",
     6: "of a gate: fail; of `holdfast lab check`: the coverage promised can be ruled out",
     7: "of a gate: undecided",
+    8: "a service does not let this caller in, or not do this",
     130: "interrupted",
 }
 _ARGUMENTS = {
     "candidates": "two or more [queries](queries.md) to choose from",
-    "dataset": "the dataset's folder",
+    "dataset": "the dataset's folder or, where there is `--token-file`, the address of a service",
     "model": "an ONNX file",
     "plan_or_dataset": "a file that `holdfast plan --json` wrote, or a dataset's folder",
     "queries": "one or more [queries](queries.md)",

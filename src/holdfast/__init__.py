@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import (
+    AccessDenied,
     BadRecord,
     BudgetExhausted,
     HoldfastError,
@@ -21,11 +22,14 @@ from holdfast.errors import (
     NotApplicable,
     NotCertified,
     NotReady,
+    RequestRefused,
+    ServiceFailed,
     StorageFailed,
     Unreachable,
 )
 
 if TYPE_CHECKING:
+    from holdfast.client import RemoteSession, connect
     from holdfast.data.models.runner import Limits
     from holdfast.data.statistics import Statistic
     from holdfast.planning import Entry, Paces, Plan, compare, plan
@@ -64,6 +68,11 @@ if TYPE_CHECKING:
         Dataset,
         Estimate,
         Fitted,
+        Growth,
+        KeptModel,
+        Outlook,
+        Pace,
+        Page,
         Quote,
         Result,
         Round,
@@ -81,6 +90,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "AccessDenied",
     "Answer",
     "Appended",
     "BadRecord",
@@ -92,22 +102,30 @@ __all__ = [
     "Entry",
     "Estimate",
     "Fitted",
+    "Growth",
     "HoldfastError",
     "InvalidInput",
     "InvalidQuery",
+    "KeptModel",
     "LedgerCorrupt",
     "Limits",
     "MissingExtra",
     "NotApplicable",
     "NotCertified",
     "NotReady",
+    "Outlook",
+    "Pace",
     "Paces",
+    "Page",
     "Plan",
     "Query",
     "Quote",
+    "RemoteSession",
+    "RequestRefused",
     "Result",
     "Round",
     "Scorer",
+    "ServiceFailed",
     "Session",
     "Statistic",
     "Status",
@@ -126,6 +144,7 @@ __all__ = [
     "compare",
     "concordance",
     "confusion",
+    "connect",
     "create",
     "difference",
     "fit",
@@ -149,6 +168,7 @@ __all__ = [
 
 # Where each name that is not an error lives: its module is loaded when the name is used.
 _HOMES = {
+    "holdfast.client": ("RemoteSession", "connect"),
     "holdfast.data.models.runner": ("Limits",),
     "holdfast.data.statistics": ("Statistic",),
     "holdfast.planning": (
@@ -193,6 +213,11 @@ _HOMES = {
         "Dataset",
         "Estimate",
         "Fitted",
+        "Growth",
+        "KeptModel",
+        "Outlook",
+        "Pace",
+        "Page",
         "Quote",
         "Result",
         "Round",

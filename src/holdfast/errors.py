@@ -13,6 +13,20 @@ from typing import Any
 class HoldfastError(Exception):
     """Base of every error that Holdfast raises on purpose."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """The one shape of an error on every surface: its class, its one line and its numbers.
+
+        >>> NotApplicable("split", "data is asked twice").to_dict()["error"]["details"]
+        {'certificate': 'split', 'reason': 'data is asked twice'}
+        """
+        return {
+            "error": {
+                "type": type(self).__name__,
+                "message": " ".join(str(self).split()),
+                "details": {name: _plain(value) for name, value in vars(self).items()},
+            }
+        }
+
     def __reduce__(self) -> tuple[Any, ...]:
         """By its attributes: constructors take other arguments than the message, which args has."""
         return _restored, (type(self), self.args, self.__dict__)
@@ -225,6 +239,19 @@ class ServiceFailed(HoldfastError, ConnectionError):
         self.reason = reason
         self.hint = hint
         super().__init__(f"{what} failed: {reason}; {hint}")
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it; an object of the caller's that JSON has not is named by its kind."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0.0 else str(value)  # JSON has no infinity
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return type(value).__name__
 
 
 def _restored(

@@ -12,10 +12,13 @@ from holdfast.cli.create import append, create
 from holdfast.cli.decide import gate, score, select
 from holdfast.cli.lab import lab
 from holdfast.cli.look import plot, status, transcript, verify
+from holdfast.cli.mcp import mcp
 from holdfast.cli.plan import plan
 from holdfast.cli.reproduce import reproduce
+from holdfast.cli.serve import serve, token
 from holdfast.cli.types import HELP, InOrder
 from holdfast.errors import (
+    AccessDenied,
     BadRecord,
     BudgetExhausted,
     HoldfastError,
@@ -24,6 +27,7 @@ from holdfast.errors import (
     LedgerCorrupt,
     NotApplicable,
     NotReady,
+    RequestRefused,
 )
 
 __all__ = ["exit_code", "holdfast", "main"]
@@ -37,6 +41,8 @@ _EXIT_CODES: dict[type[HoldfastError], int] = {
     BudgetExhausted: 3,
     LedgerCorrupt: 4,
     NotReady: 5,
+    AccessDenied: 8,  # 6 and 7 are a gate's
+    RequestRefused: 2,
 }
 
 
@@ -59,6 +65,9 @@ for _command in (
     transcript,
     verify,
     plot,
+    serve,
+    token,
+    mcp,
     lab,
     reproduce,
 ):

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from pathlib import Path
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
 
 import click
 
 from holdfast.cli import console
-from holdfast.cli.types import COUNT, DATASET, HELP
-
-if TYPE_CHECKING:
-    from holdfast.session import Session
+from holdfast.cli.place import TOKEN_FILE, Place, session_on
+from holdfast.cli.types import COUNT, HELP, PLACE
 
 ROUND = click.option(
     "--round",
@@ -24,7 +19,8 @@ ROUND = click.option(
 )
 
 ANALYST = click.option(
-    "--analyst", default="analyst", show_default=True, help="Who asks, for the ledger."
+    "--analyst",
+    help="Who asks, for the ledger. A service is told by the token.  [default: analyst]",
 )
 KEY = click.option("--key", help="A name of your own: asked again with it, the same answer, free.")
 EXPLAIN = click.option(
@@ -33,41 +29,32 @@ EXPLAIN = click.option(
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
-@contextmanager
-def session_on(dataset: Path, analyst: str, held: int | None) -> Iterator[Session]:
-    """An analyst's session on a dataset, at the round that is asked for."""
-    from holdfast import session
-
-    with session.open(dataset) as opened:
-        asking = opened.session(analyst)
-        asking.hold(held)
-        yield asking
-
-
 @click.command(context_settings=HELP)
-@click.argument("dataset", type=DATASET)
+@click.argument("dataset", type=PLACE)
 @click.argument("query")
 @ROUND
+@TOKEN_FILE
 @AS_JSON
-def quote(dataset: Path, query: str, held: int | None, as_json: bool) -> None:
+def quote(dataset: Place, query: str, held: int | None, as_json: bool) -> None:
     """What an answer would cost and how wide it would be. Free; no record is touched."""
-    with session_on(dataset, "analyst", held) as asking:
+    with session_on(dataset, None, held) as asking:
         console.show_result(asking.quote(query), as_json)
 
 
 @click.command(context_settings=HELP)
-@click.argument("dataset", type=DATASET)
+@click.argument("dataset", type=PLACE)
 @click.argument("queries", metavar="QUERY...", nargs=-1, required=True)
 @ROUND
 @ANALYST
 @KEY
 @EXPLAIN
+@TOKEN_FILE
 @AS_JSON
 def ask(
-    dataset: Path,
+    dataset: Place,
     queries: tuple[str, ...],
     held: int | None,
-    analyst: str,
+    analyst: str | None,
     key: str | None,
     explain: bool,
     as_json: bool,
@@ -79,6 +66,7 @@ def ask(
     holdfast ask clinic "mean(bmi, 10, 60)"
     holdfast ask clinic "histogram(bins(age, 0, 18, 65, 120))"
     holdfast ask clinic "rate(cured, treated)"
+    holdfast ask https://holdfast.example "age > 65"
 
     Plain text is the fraction of records for which it is true; mean(EXPRESSION, LOW, HIGH) is a
     mean. docs/reference/queries.md has all that can be asked, docs/reference/language.md the

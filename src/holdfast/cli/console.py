@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+    from holdfast.client import RemoteSession
     from holdfast.planning import Entry, Plan
     from holdfast.session import Appended, Quote, Result, Session, Status, Verification
 
@@ -137,7 +138,11 @@ def show_status(status: Status, as_json: bool) -> None:
 
 
 def show_answers(
-    answers: Sequence[Result], session: Session, *, explain: bool, as_json: bool
+    answers: Sequence[Result],
+    session: Session | RemoteSession,
+    *,
+    explain: bool,
+    as_json: bool,
 ) -> None:
     """One line an answer, and what is left; or all of it."""
     if as_json:

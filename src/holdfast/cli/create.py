@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from holdfast.cli import console
-from holdfast.cli.types import DATASET, HELP
+from holdfast.cli.place import TOKEN_FILE, Place, dataset_on
+from holdfast.cli.types import DATASET, HELP, PLACE
 from holdfast.errors import InvalidInput
 
 
@@ -63,12 +64,16 @@ def create(
 
 
 @click.command(context_settings=HELP)
-@click.argument("dataset", type=DATASET)
+@click.argument("dataset", type=PLACE)
 @click.argument("source", default="-")
 @click.option("--format", "kind", metavar="NAME", help="csv, tsv, parquet, arrow or ndjson.")
 @click.option("--again", is_flag=True, help="Keep them even if the same append was made before.")
+@click.option("--key", "own_key", help="A name of your own: sent again with it, kept once.")
+@TOKEN_FILE
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def append(dataset: Path, source: str, kind: str | None, again: bool, as_json: bool) -> None:
+def append(
+    dataset: Place, source: str, kind: str | None, again: bool, own_key: str | None, as_json: bool
+) -> None:
     """Add the records of a file, or of standard input as one JSON object a line.
 
     \b
@@ -78,14 +83,14 @@ def append(dataset: Path, source: str, kind: str | None, again: bool, as_json: b
     All of them are kept, durably, or none. The format is told by the file's name; `-` is standard
     input.
     """
-    from holdfast import session
-
-    with session.open(dataset) as opened:
+    with dataset_on(dataset) as opened:
         if source == "-" and kind not in (None, "ndjson"):
             raise InvalidInput("--format", "ndjson for standard input", kind)
         given = sys.stdin.buffer if source == "-" else Path(source)
         with console.counting("records") as progress:
-            appended = opened.append(given, format=kind, progress=progress, again=again)
+            appended = opened.append(
+                given, format=kind, progress=progress, again=again, key=own_key
+            )
         console.show_result(appended, as_json)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from holdfast.cli import console
-from holdfast.cli.ask import ANALYST, AS_JSON, EXPLAIN, KEY, ROUND, session_on
-from holdfast.cli.types import COUNT, DATASET, HELP, NUMBER
+from holdfast.cli.ask import ANALYST, AS_JSON, EXPLAIN, KEY, ROUND
+from holdfast.cli.place import TOKEN_FILE, Place, session_on
+from holdfast.cli.types import COUNT, HELP, NUMBER, PLACE
 from holdfast.errors import InvalidInput
 
 GATE_CODES = {"pass": 0, "fail": 6, "undecided": 7}
@@ -34,7 +35,7 @@ _DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
 
 
 @click.command(context_settings=HELP)
-@click.argument("dataset", type=DATASET)
+@click.argument("dataset", type=PLACE)
 @click.argument("query")
 @click.option("--at-least", type=NUMBER, help="Pass if the population's value is at least this.")
 @click.option("--at-most", type=NUMBER, help="Pass if the population's value is at most this.")
@@ -42,14 +43,15 @@ _DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
 @ANALYST
 @KEY
 @EXPLAIN
+@TOKEN_FILE
 @AS_JSON
 def gate(
-    dataset: Path,
+    dataset: Place,
     query: str,
     at_least: float | None,
     at_most: float | None,
     held: int | None,
-    analyst: str,
+    analyst: str | None,
     key: str | None,
     explain: bool,
     as_json: bool,
@@ -59,6 +61,7 @@ def gate(
     \b
     holdfast gate clinic "smoker" --at-most 0.3
     holdfast gate clinic "rate(cured, treated)" --at-least 0.8
+    holdfast gate https://holdfast.example "smoker" --at-most 0.3 --key build-17
 
     It passes if the whole interval does and fails if none of it does. Exit code 0 means pass, 6
     fail and 7 undecided; 2, 3 and 5 are as for ask.
@@ -76,7 +79,7 @@ def gate(
 
 
 @click.command(context_settings=HELP)
-@click.argument("dataset", type=DATASET)
+@click.argument("dataset", type=PLACE)
 @click.argument("candidates", metavar="QUERY...", nargs=-1, required=True)
 @click.option(
     "--best",
@@ -92,14 +95,15 @@ def gate(
 @ANALYST
 @KEY
 @EXPLAIN
+@TOKEN_FILE
 @AS_JSON
 def select(
-    dataset: Path,
+    dataset: Place,
     candidates: tuple[str, ...],
     best: Any,
     price: int,
     held: int | None,
-    analyst: str,
+    analyst: str | None,
     key: str | None,
     explain: bool,
     as_json: bool,
@@ -120,7 +124,7 @@ def select(
 
 
 @click.command(context_settings=HELP)
-@click.argument("dataset", type=DATASET)
+@click.argument("dataset", type=PLACE)
 @click.argument("model", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @click.option("--features", required=True, metavar="A,B,...", help="Columns the model is given.")
 @click.option("--target", required=True, metavar="COLUMN", help="What it predicts.")
@@ -141,9 +145,10 @@ def select(
 @ANALYST
 @KEY
 @EXPLAIN
+@TOKEN_FILE
 @AS_JSON
 def score(
-    dataset: Path,
+    dataset: Place,
     model: Path,
     features: str,
     target: str,
@@ -154,7 +159,7 @@ def score(
     high: float | None,
     bins: int,
     held: int | None,
-    analyst: str,
+    analyst: str | None,
     key: str | None,
     explain: bool,
     as_json: bool,

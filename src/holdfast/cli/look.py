@@ -7,53 +7,51 @@ from pathlib import Path
 import click
 
 from holdfast.cli import console
-from holdfast.cli.types import COUNT, DATASET, HELP, check_picture
+from holdfast.cli.place import TOKEN_FILE, Place, dataset_on
+from holdfast.cli.types import COUNT, HELP, PLACE, check_picture
 
 
 @click.command(context_settings=HELP)
-@click.argument("dataset", type=DATASET)
+@click.argument("dataset", type=PLACE)
+@TOKEN_FILE
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def status(dataset: Path, as_json: bool) -> None:
+def status(dataset: Place, as_json: bool) -> None:
     """How many records and answers there are, and what is left of the budget."""
-    from holdfast import session
-
-    with session.open(dataset) as opened:
+    with dataset_on(dataset) as opened:
         console.show_status(opened.status(), as_json)
 
 
 @click.command(context_settings=HELP)
-@click.argument("dataset", type=DATASET)
+@click.argument("dataset", type=PLACE)
 @click.option("--analyst", help="Only the answers that this analyst asked for.")
 @click.option("--last", type=COUNT, metavar="K", help="Only the last K answers.")
+@TOKEN_FILE
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def transcript(dataset: Path, analyst: str | None, last: int | None, as_json: bool) -> None:
+def transcript(dataset: Place, analyst: str | None, last: int | None, as_json: bool) -> None:
     """All answers that were given, in order."""
-    from holdfast import session
-
-    with session.open(dataset) as opened:
+    with dataset_on(dataset) as opened:
         answers = opened.transcript_of(analyst)
         console.show_transcript(answers if last is None else answers.last(last), as_json)
 
 
 @click.command(context_settings=HELP)
-@click.argument("dataset", type=DATASET)
+@click.argument("dataset", type=PLACE)
+@TOKEN_FILE
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def verify(dataset: Path, as_json: bool) -> None:
+def verify(dataset: Place, as_json: bool) -> None:
     """Replay the whole ledger: hashes, charges, widths, and every byte of the records.
 
     Exit code 4 means that something is not as it was written, and the message names the first entry
     that is wrong.
     """
-    from holdfast import session
-
-    with session.open(dataset) as opened:
+    with dataset_on(dataset) as opened:
         with console.counting("entries") as progress:
             verified = opened.verify(progress)
         console.show_result(verified, as_json)
 
 
 @click.command(context_settings=HELP)
-@click.argument("dataset", type=DATASET)
+@click.argument("dataset", type=PLACE)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -64,14 +62,15 @@ def verify(dataset: Path, as_json: bool) -> None:
 @click.option(
     "--last", type=COUNT, default=100, show_default=True, metavar="K", help="The last K answers."
 )
+@TOKEN_FILE
 @click.option("--json", "as_json", is_flag=True, help="Print what is drawn as one JSON object.")
-def plot(dataset: Path, out: Path, last: int, as_json: bool) -> None:
+def plot(dataset: Place, out: Path, last: int, as_json: bool) -> None:
     """Draw the answers with their intervals, and how the budget went."""
     from holdfast import session
     from holdfast.plots.analysis import draw_analysis
 
     check_picture(out)
-    with session.open(dataset) as opened:
+    with dataset_on(dataset) as opened:
         told = opened.transcript.last(last)
         answers = [answer for answer in told if isinstance(answer, session.Answer)]
         draw_analysis(answers, opened.rounds, opened.status(), out)

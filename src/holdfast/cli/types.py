@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -62,7 +63,33 @@ def _is_whole(number: Decimal) -> bool:
     return number == number.to_integral_value()
 
 
-DATASET = click.Path(path_type=Path, file_okay=False)
+class Folder(click.Path):
+    """A folder; an address of a service is none."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, file_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path of the folder."""
+        if _is_address(value):
+            self.fail(f"{value!r} is an address; this is done where the dataset lies.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class FolderOrAddress(Folder):
+    """A folder, or the address of a service, which stays a text."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path of the folder, or the address."""
+        return value if _is_address(value) else super().convert(value, param, ctx)
+
+
+def _is_address(value: object) -> bool:
+    return isinstance(value, str) and value.lower().startswith(("http://", "https://"))
+
+
+DATASET = Folder()
+PLACE = FolderOrAddress()
 COUNT = Count()
 NUMBER = Number()
 

@@ -21,7 +21,7 @@ from holdfast.queries import Model, ModelMeasure
 from holdfast.shown import Shown
 
 if TYPE_CHECKING:
-    from holdfast.data.models.payload import Label, ModelPayload
+    from holdfast.data.models.payload import ModelPayload
 
 FOLDER = "models"
 _NAME = re.compile("onnx:([0-9a-f]{64})", re.ASCII)
@@ -35,7 +35,7 @@ class KeptModel(Shown):
 
     model: str
     bytes: int
-    classes: tuple[Label, ...] | None
+    classes: tuple[str | int | float | bool, ...] | None
 
     def __str__(self) -> str:
         return f"{self.model}, {self.bytes:,} bytes"
@@ -139,6 +139,6 @@ class Shelf:
         return replace(measure, model=Model(measure.model.name, payload))
 
 
-def _label(value: str | float | bool) -> Label:
+def _label(value: str | float | bool) -> str | int | float | bool:
     """As a model has it: the language knows no whole numbers of their own."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

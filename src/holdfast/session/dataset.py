@@ -166,6 +166,16 @@ class Dataset:
         return self.n
 
     @property
+    def present_round(self) -> int:
+        """The round of the plan that is nearest to the present size: what a quote is for."""
+        return self._ledger.policy.nearest_round(self.n)
+
+    @property
+    def last_entry(self) -> int:
+        """The number of the last entry of the ledger: it rises with whatever happens."""
+        return self._ledger.store.last()
+
+    @property
     def plan(self) -> Plan:
         """The plan it was created with."""
         return self._ledger.plan
@@ -267,6 +277,16 @@ class Dataset:
     def models(self) -> tuple[KeptModel, ...]:
         """The models that are kept."""
         return self._data.shelf.models
+
+    @property
+    def models_size(self) -> int:
+        """How many bytes they take."""
+        return self._data.shelf.size
+
+    def model_content(self, name: str) -> bytes | None:
+        """A model that is kept, by its name; None if it is not."""
+        payload = self._data.shelf.find(name)
+        return None if payload is None else payload.content
 
     def limit_models(self, limits: Limits) -> None:
         """What a model may use, in seconds and bytes, before its values count as 0."""

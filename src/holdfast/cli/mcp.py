@@ -1,0 +1,77 @@
+"""`holdfast mcp`: a dataset as tools for an agent."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import click
+
+from holdfast.cli import console
+from holdfast.cli.place import TOKEN_FILE, Place, dataset_on
+from holdfast.cli.types import COUNT, HELP, PLACE
+from holdfast.errors import InvalidInput, MissingExtra
+
+if TYPE_CHECKING:
+    from holdfast.client import RemoteSession
+    from holdfast.session import Dataset
+
+
+@click.command(context_settings=HELP)
+@click.argument("dataset", type=PLACE)
+@click.option("--analyst", help="Who asks, for the ledger; tokens say it themselves.")
+@click.option("--http", "over_http", is_flag=True, help="Listen at /mcp instead of standard input.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--port", type=COUNT, default=8751, show_default=True, help="The same; 0 takes any.")
+@TOKEN_FILE
+def mcp(dataset: Place, analyst: str | None, over_http: bool, host: str, port: int) -> None:
+    """Let an agent ask, through the tools of the Model Context Protocol.
+
+    \b
+    holdfast mcp clinic
+    holdfast mcp https://holdout.example
+    holdfast mcp clinic --http --port 8751
+
+    Give the address of a holdfast serve to an agent that has a shell: it could read a folder, which
+    would void every answer. The agent's host starts the command and speaks to it over standard
+    input and output; with --http it listens for several, who send the tokens of the dataset.
+    """
+    if find_spec("mcp") is None:
+        raise MissingExtra("holdfast mcp", "mcp")
+    if over_http and isinstance(dataset, str):
+        hint = "run it where the dataset lies, or without --http"
+        raise InvalidInput("the dataset", "a folder, if it is served over HTTP", dataset, hint)
+    if analyst is not None and (over_http or isinstance(dataset, str)):
+        required = "left out, as the token of a service says who asks"
+        raise InvalidInput("--analyst", required, analyst)
+    with dataset_on(dataset) as found:
+        if over_http:
+            _listen(found, host, port)
+        else:
+            _answer(found, "agent" if analyst is None else analyst)
+
+
+def _answer(found: Dataset | RemoteSession, analyst: str) -> None:
+    """Over standard input and output."""
+    from holdfast.agents.desk import LocalDesk
+    from holdfast.agents.stdio import serve_stdio
+    from holdfast.agents.toolserver import Guest, ToolServer
+    from holdfast.session import Dataset
+
+    if isinstance(found, Dataset):
+        guest = Guest(LocalDesk(found, found.session(analyst)))
+    else:
+        guest = Guest(found)
+    serve_stdio(ToolServer(lambda request: guest), found.close)
+
+
+def _listen(found: Dataset | RemoteSession, host: str, port: int) -> None:
+    from holdfast.agents.http import PATH, Door, listening, serve_http
+    from holdfast.server.service import Service
+    from holdfast.session import Dataset
+
+    assert isinstance(found, Dataset)
+    with listening(host, port) as listener:
+        shown = f"[{host}]" if ":" in host else host
+        console.note(f"tools for agents at http://{shown}:{listener.getsockname()[1]}{PATH}")
+        serve_http(Door(Service(found), found.close), listener)

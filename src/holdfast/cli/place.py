@@ -1,0 +1,78 @@
+"""Where a dataset is: in a folder here, or behind the address of a service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import click
+
+from holdfast.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from holdfast.client import RemoteSession
+    from holdfast.session import Dataset, Session
+
+Place: TypeAlias = Path | str
+"""A folder, or an address."""
+
+_TOKEN_FILE = "holdfast.token_file"
+
+
+def _remember(context: click.Context, option: click.Parameter, value: Path | None) -> None:
+    context.meta[_TOKEN_FILE] = value
+
+
+TOKEN_FILE = click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    expose_value=False,
+    callback=_remember,
+    help="Where the token for a service is, if not in HOLDFAST_TOKEN. (No option takes the token "
+    "itself: it would be in the shell's history and in lists of processes.)",
+)
+
+
+@contextmanager
+def dataset_on(place: Place) -> Iterator[Dataset | RemoteSession]:
+    """A dataset to look at, or to append to."""
+    file: Path | None = click.get_current_context().meta.get(_TOKEN_FILE)
+    if isinstance(place, str):
+        from holdfast import client
+
+        with client.connect(place, None if file is None else _token(file)) as connected:
+            yield connected
+        return
+    if file is not None:
+        raise InvalidInput("--token-file", "left out, as the dataset is a folder here", str(file))
+    from holdfast import session
+
+    with session.open(place) as opened:
+        yield opened
+
+
+@contextmanager
+def session_on(
+    place: Place, analyst: str | None, held: int | None
+) -> Iterator[Session | RemoteSession]:
+    """An analyst's session on a dataset, at the round that is asked for."""
+    if isinstance(place, str) and analyst is not None:
+        required = "left out, as the token of a service says who asks"
+        raise InvalidInput("--analyst", required, analyst)
+    with dataset_on(place) as found:
+        from holdfast.session import Dataset
+
+        name = "analyst" if analyst is None else analyst
+        asking = found.session(name) if isinstance(found, Dataset) else found
+        asking.hold(held)
+        yield asking
+
+
+def _token(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput("--token-file", "a file that can be read", str(file)) from error

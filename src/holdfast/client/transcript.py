@@ -1,0 +1,126 @@
+"""The transcript of a service, read a page at a time when it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import islice
+from typing import Any, overload
+
+from holdfast import numerals
+from holdfast.client.connection import Connection, failed
+from holdfast.errors import RequestRefused
+from holdfast.session import Page, Result
+
+PAGE = 200
+_DOING = "reading the transcript"
+
+
+class RemoteTranscript(Sequence[Result]):
+    """All answers of a dataset in order, and what was derived from them."""
+
+    def __init__(self, connection: Connection, analyst: str | None = None) -> None:
+        self._connection = connection
+        self._analyst = analyst
+
+    def __len__(self) -> int:
+        """All of them are read: a service does not say how many there are."""
+        return sum(1 for _ in self)
+
+    def __iter__(self) -> Iterator[Result]:
+        after: int | None = 0
+        while after is not None:
+            page = self.page(PAGE, after=after)
+            yield from page.answers
+            after = page.next
+
+    def __reversed__(self) -> Iterator[Result]:
+        return self._back(PAGE)
+
+    def _back(self, limit: int) -> Iterator[Result]:
+        before: int | None = None
+        while True:
+            page = self.page(limit, before=before, newest=True)
+            yield from page.answers
+            before = page.next
+            if before is None:
+                return
+
+    def last(self, count: int) -> list[Result]:
+        """The last answers, in order, without reading those before."""
+        if count < 1:
+            return []
+        return list(islice(self._back(min(count, PAGE)), count))[::-1]
+
+    def page(
+        self,
+        limit: int = 100,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        round: int | None = None,
+        contains: str = "",
+        newest: bool = False,
+    ) -> Page:
+        """At most so many answers whose entries are between two numbers, the newest first or last.
+
+        ``round`` and ``contains``, a part of the query's text, pick some. A page may be short, even
+        empty, and still have a ``next``: give it as ``after``, or as ``before`` from the newest on.
+        """
+        told = self._connection.get(
+            "/v1/transcript",
+            _DOING,
+            limit=limit,
+            after=after,
+            before=before,
+            analyst=self._analyst,
+            round=round,
+            contains=contains or None,
+            newest=newest or None,
+        )
+        answers, following = told.get("answers"), told.get("next")
+        if not isinstance(answers, list) or not (following is None or isinstance(following, int)):
+            raise failed(self._connection.url, _DOING, "it is no page of answers")
+        return Page(tuple(map(self._read, answers)), following)
+
+    def entry(self, number: int) -> Result | None:
+        """The answer of that entry, if it is one."""
+        if number < 1:
+            return None
+        try:
+            result = self._read(self._connection.get(f"/v1/transcript/{number:d}", _DOING))
+        except RequestRefused as error:
+            if error.status == 404:
+                return None
+            raise
+        return result if self._analyst in (None, result.analyst) else None
+
+    def _read(self, told: object) -> Result:
+        return self._connection.understood(None, told, _DOING)
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Result]: ...
+    def __getitem__(self, index: int | slice) -> Result | list[Result]:
+        if isinstance(index, slice):
+            return [*iter(self)][index]
+        if index < 0:
+            found = self.last(-index)
+            if len(found) < -index:
+                raise IndexError("there are not so many answers")
+            return found[0]
+        for answer in islice(self, index, None):
+            return answer
+        raise IndexError("there are not so many answers")
+
+    def to_dict(self) -> dict[str, Any]:
+        """All answers as plain values, as JSON has them."""
+        return {"answers": [answer.to_dict() for answer in self]}
+
+    def __repr__(self) -> str:
+        return f"<transcript of {numerals.several(len(self), 'answer')}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{escape(str(answer))}</td></tr>" for answer in self.last(20))
+        return f"<table><caption>{escape(repr(self))}</caption>{rows}</table>"

@@ -1,0 +1,1 @@
+"""The service: a dataset behind HTTP, with a page to watch it."""

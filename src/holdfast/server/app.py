@@ -1,0 +1,98 @@
+"""The application: routes, the page, and what is around them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from holdfast import __version__
+from holdfast.server import asking, events, keeping, looking, metrics, views
+from holdfast.server.events import Watch
+from holdfast.server.front import Front
+from holdfast.server.guard import ROLE, GuardedRoute, told
+from holdfast.server.metrics import Metrics
+from holdfast.server.replies import Health, Reply, reply
+from holdfast.server.service import Service
+
+_ABOUT = """\
+Answers that stay valid however often growing data is asked. Every answer has a width, and all
+widths of the whole analysis hold together with probability 1 - beta.
+
+Quotes are free, answers cost. The same question at the same round is answered from the record,
+free. Refusals for want of budget are final: only new records, or a later round, help.
+"""
+
+_running = APIRouter(route_class=GuardedRoute, tags=["run"])
+
+
+@_running.get("/healthz", responses={200: {"model": Health}})
+async def healthz() -> Reply:
+    """It is up."""
+    return reply({"status": "ok", "version": __version__})
+
+
+def application(service: Service) -> FastAPI:
+    """The ASGI application of a service, without what is around it."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.watch = Watch(service)
+        yield
+        await app.state.watch.end()
+
+    app = FastAPI(
+        title="Holdfast",
+        version=__version__,
+        description=_ABOUT,
+        lifespan=lifespan,
+        docs_url=None,  # they load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service, app.state.metrics = service, Metrics()
+    for part in (_running, metrics.router, looking.router, events.router):
+        app.include_router(part)
+    for part in (asking.router, keeping.router, views.router):
+        app.include_router(part)
+    app.mount("/static", views.files())
+    app.add_exception_handler(HTTPException, _told)
+    app.add_exception_handler(RequestValidationError, _told)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way
+    return app
+
+
+def guarded(app: FastAPI) -> ASGIApp:
+    """The application with what is around it: what a server is given."""
+    return Front(app, app.state.metrics)
+
+
+async def _told(request: Request, error: Exception) -> Response:
+    return told(error)
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    """With the tokens that routes ask for."""
+    if app.openapi_schema is None:
+        schema = get_openapi(
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+        )
+        components = schema.setdefault("components", {})
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        for operations in schema["paths"].values():
+            for operation in operations.values():
+                if ROLE in operation:
+                    operation["security"] = [{"token": []}, {}]
+        app.openapi_schema = schema
+    return app.openapi_schema

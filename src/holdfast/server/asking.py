@@ -1,0 +1,109 @@
+"""Routes that spend, and the models that are asked about."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from holdfast import queries
+from holdfast.errors import InvalidInput, RequestRefused
+from holdfast.server.arrival import arriving, check_length
+from holdfast.server.bodies import AskBody, AskManyBody, SelectBody, query_of
+from holdfast.server.guard import ROLE, GuardedRoute, wrong_type
+from holdfast.server.looking import Called, Served, gives
+from holdfast.server.replies import WITH_BODY, Answers, Reply, Result, reply
+from holdfast.server.service import Service
+from holdfast.session import Choice, KeptModel
+
+ANALYST = {ROLE: "analyst"}
+BYTES = "application/octet-stream"
+
+router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["ask"])
+
+KeyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="The same as `key` in the body.",
+    ),
+]
+
+
+@router.post("/ask", openapi_extra=ANALYST, responses=gives(Result, *WITH_BODY, 402, 409, 501))
+def ask(body: AskBody, service: Served, caller: Called, key: KeyHeader = None) -> Reply:
+    """Ask, and get a value with a width that holds for all answers together."""
+    session = service.session(caller).at(body.round)
+    asked = query_of(body.query, service.dataset)
+    return reply(session.ask(asked, key=one_key(key, body.key)))
+
+
+@router.post(
+    "/ask-many", openapi_extra=ANALYST, responses=gives(Answers, *WITH_BODY, 402, 409, 501)
+)
+def ask_many(body: AskManyBody, service: Served, caller: Called, key: KeyHeader = None) -> Reply:
+    """Several queries at one round, all or none, in one pass over the data."""
+    session = service.session(caller).at(body.round)
+    asked = [query_of(one, service.dataset) for one in body.queries]
+    answers = session.ask_many(asked, key=one_key(key, body.key))
+    return reply({"answers": [answer.to_dict() for answer in answers]})
+
+
+@router.post("/select", openapi_extra=ANALYST, responses=gives(Choice, *WITH_BODY, 402, 409, 501))
+def select(body: SelectBody, service: Served, caller: Called, key: KeyHeader = None) -> Reply:
+    """Choose the best of several queries, at one price however many there are."""
+    session = service.session(caller).at(body.round)
+    given = body.candidates
+    if isinstance(given, dict):
+        asked = queries.select(
+            {name: query_of(one, service.dataset) for name, one in given.items()},
+            best=body.best,
+            price=body.price,
+        )
+    else:
+        listed = [query_of(one, service.dataset) for one in given]
+        asked = queries.select(listed, best=body.best, price=body.price)
+    return reply(session.ask(asked, key=one_key(key, body.key)))
+
+
+def one_key(header: str | None, body: str | None) -> str | None:
+    """The key of a request, said in its head or in its body."""
+    if header is not None and body is not None and header != body:
+        raise InvalidInput("key", "the same as the header Idempotency-Key", body, "send one")
+    return body if header is None else header
+
+
+# -------------------------------------------------------------------------------------- models
+
+
+@router.post(
+    "/models",
+    openapi_extra={
+        **ANALYST,
+        "requestBody": {
+            "required": True,
+            "content": {BYTES: {"schema": {"type": "string", "format": "binary"}}},
+        },
+    },
+    responses=gives(KeptModel, *WITH_BODY, 501),
+)
+async def keep_model(request: Request, service: Served) -> Reply:
+    """Hand in an ONNX model, to be asked about by the name that comes back."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != BYTES:
+        raise wrong_type([BYTES])
+    most = service.settings.model_bytes
+    check_length(request, most)
+    pieces = [piece async for piece in arriving(request, most, service.settings)]
+    return reply(await run_in_threadpool(_kept, service, b"".join(pieces)))
+
+
+def _kept(service: Service, content: bytes) -> KeptModel:
+    most = service.settings.shelf_bytes
+    if service.dataset.models_size + len(content) > most:
+        reason = f"the models that are kept would take more than {most:,} bytes"
+        raise RequestRefused(413, reason, "ask the custodian to remove some of them")
+    return service.dataset.keep_model(content)

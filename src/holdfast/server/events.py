@@ -1,0 +1,111 @@
+"""Live updates: the status of the dataset, whenever anything was appended or answered."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from holdfast.errors import RequestRefused
+from holdfast.server.guard import GuardedRoute
+from holdfast.server.looking import VIEWER, Served
+from holdfast.server.replies import USUAL, failures
+from holdfast.server.service import Service
+
+_EVERY = 0.25  # seconds between looks at the ledger: others may write to it too
+_ALIVE = 15.0  # seconds after which a silent stream says that it is there
+
+router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["look"])
+
+
+class Watch:
+    """One look at the ledger for all who watch, while there are any."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._changed = asyncio.Condition()
+        self._latest: tuple[int, str] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.watching = 0
+        self._is_over = False
+
+    async def end(self) -> None:
+        """All streams end: the service stops."""
+        self._is_over = True
+        if self._task is not None:
+            self._task.cancel()
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def events(self) -> AsyncIterator[str]:
+        """The present status, then every later one; a comment now and then."""
+        until = time.monotonic() + self._service.settings.stream_seconds
+        self.watching += 1
+        if self._task is None or self._task.done():
+            self._latest = None
+            self._task = asyncio.create_task(self._look())
+        seen = 0
+        try:
+            while not self._is_over and (left := until - time.monotonic()) > 0:
+                wait = min(_ALIVE, left)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._news(seen), wait)
+                if self._latest is not None and self._latest[0] > seen:
+                    seen, text = self._latest
+                    yield f"id: {seen}\nevent: status\ndata: {text}\n\n"
+                elif wait == _ALIVE:
+                    yield ": still here\n\n"
+        finally:
+            self.watching -= 1
+            if not self.watching and self._task is not None:
+                self._task.cancel()
+                self._task = None
+
+    async def _news(self, seen: int) -> None:
+        """Wait until there is something after what was seen, or it is over."""
+        async with self._changed:
+            while not self._is_over and (self._latest is None or self._latest[0] <= seen):
+                await self._changed.wait()
+
+    async def _look(self) -> None:
+        dataset = self._service.dataset
+        while True:
+            with contextlib.suppress(Exception):  # a look that fails is tried again
+                last = await run_in_threadpool(lambda: dataset.last_entry)
+                if self._latest is None or self._latest[0] != last:
+                    status = await run_in_threadpool(dataset.status)
+                    text = json.dumps(status.to_dict(), allow_nan=False, ensure_ascii=False)
+                    self._latest = (status.entries, text)
+                    async with self._changed:
+                        self._changed.notify_all()
+            await asyncio.sleep(_EVERY)
+
+
+@router.get(
+    "/events",
+    openapi_extra=VIEWER,
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "description": "Server-sent events named `status`, whose data is that of /v1/status.",
+        },
+        **failures(*USUAL),
+    },
+)
+async def events(request: Request, service: Served) -> StreamingResponse:
+    """The status now, and whenever anything was appended or answered, by whomever."""
+    watch: Watch = request.app.state.watch
+    most = service.settings.streams
+    if watch.watching >= most:
+        reason = f"{most:,} are watching already"
+        raise RequestRefused(429, reason, "come again later, or GET /v1/status", 10.0)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(watch.events(), media_type="text/event-stream", headers=headers)

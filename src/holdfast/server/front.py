@@ -1,0 +1,80 @@
+"""What every response has, and what is noted of every request."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holdfast.server.metrics import Metrics
+
+logger = logging.getLogger("holdfast.server")
+
+_UNREAD = 60.0  # seconds that a client may leave a piece of a response unread
+_HEADERS = {
+    # Styles by hand: charts are drawn with style attributes.
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; connect-src 'self'; object-src 'none'; frame-ancestors 'none'; "
+    "base-uri 'none'; form-action 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Front:
+    """Around the application: headers, a number for each request, a line in the log."""
+
+    def __init__(self, inside: ASGIApp, metrics: Metrics) -> None:
+        self._inside, self._metrics = inside, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and note how it went."""
+        if scope["type"] != "http":
+            await self._inside(scope, receive, send)
+            return
+        began, number, status = time.monotonic(), uuid.uuid4().hex[:16], 0
+
+        async def send_noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers.update({**_HEADERS, "X-Request-Id": number})
+                if "cache-control" not in headers:
+                    headers["Cache-Control"] = "no-store"
+            await asyncio.wait_for(send(message), _UNREAD)
+
+        try:
+            await self._inside(scope, receive, send_noted)
+        finally:
+            seconds = time.monotonic() - began
+            route = scope.get("holdfast.route", "other")
+            self._metrics.saw(_method(scope), route, status, seconds)
+            logger.info("request", extra=self._line(scope, number, route, status, seconds))
+
+    def _line(
+        self, scope: Scope, number: str, route: str, status: int, seconds: float
+    ) -> dict[str, object]:
+        caller = scope.get("holdfast.caller")
+        line: dict[str, object] = {
+            "request": number,
+            "method": _method(scope),
+            "route": route,
+            "status": status,
+            "seconds": round(seconds, 6),
+        }
+        if caller is not None:
+            line |= {"caller": caller.name, "analyst": caller.analyst, "role": caller.role}
+        return line
+
+
+def _method(scope: Scope) -> str:
+    """One of HTTP's: a client may send any word, and a label for each would fill the memory."""
+    known = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+    return scope["method"] if scope["method"] in known else "other"

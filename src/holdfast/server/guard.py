@@ -1,0 +1,197 @@
+"""The guard at every route: who comes, may they, and is the request one that can be read.
+
+All of it before a body is read. What goes wrong is told in the one shape of errors.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from collections.abc import Callable, Coroutine
+from typing import Any
+from urllib.parse import urlsplit
+
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from holdfast.errors import AccessDenied, HoldfastError, InvalidInput, RequestRefused
+from holdfast.server.arrival import arriving, check_length
+from holdfast.server.failures import headers_of, status_of, unexpected
+from holdfast.server.replies import Reply
+from holdfast.server.service import Caller, Service, check_role
+from holdfast.server.tokens import Role
+
+ROLE = "x-holdfast-role"
+"""Where a route says, in OpenAPI too, who may use it; one that says nothing is for everybody."""
+JSON = "application/json"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_LONGEST_SHOWN = 80
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+logger = logging.getLogger("holdfast.server")
+
+
+class GuardedRoute(APIRoute):
+    """A route that lets in whoever may come, and reads a JSON body no longer than it may be."""
+
+    @property
+    def role(self) -> Role | None:
+        """Who may use it."""
+        return None if self.openapi_extra is None else self.openapi_extra.get(ROLE)
+
+    def get_route_handler(self) -> Handler:
+        """The handler, behind the guard."""
+        inside = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            request.scope["holdfast.route"] = self.path_format
+            try:
+                return await self._admitted(request, inside)
+            except ClientDisconnect:
+                return Response(status_code=499)  # nobody reads it; the log does
+            except Exception as error:
+                return told(error)
+
+        return handle
+
+    async def _admitted(self, request: Request, inside: Handler) -> Response:
+        service: Service = request.app.state.service
+        if self.role is not None:
+            caller = await run_in_threadpool(_caller, request, service, self.role)
+            request.state.caller = caller
+            request.scope["holdfast.caller"] = caller
+        if self.body_field is not None:
+            await _read_json(request, service)
+        return await inside(request)
+
+
+def caller_of(request: Request) -> Caller:
+    """Who sent a request that was let in."""
+    caller: Caller = request.state.caller
+    return caller
+
+
+def _caller(request: Request, service: Service, role: Role) -> Caller:
+    address = request.client.host if request.client else "unknown"
+    caller = service.admit(bearer(request.headers.get("authorization")), address)
+    if caller.token is None:
+        _check_near(request)
+    service.rates.take(caller.name)
+    check_role(caller, role)
+    return caller
+
+
+def bearer(header: str | None) -> str | None:
+    """The token in an Authorization header."""
+    if header is None:
+        return None
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != "bearer":
+        raise AccessDenied("the Authorization header is not Bearer TOKEN", "send it so")
+    return token.strip()
+
+
+def _check_near(request: Request) -> None:
+    """Without tokens, only this machine under its own name: no web page by another's.
+
+    A page whose name is made to stand for this machine (DNS rebinding) is refused by its Host, and
+    one of another origin by its Origin.
+    """
+    host = request.headers.get("host", "")
+    origin = request.headers.get("origin")
+    is_near = _name_in(f"//{host}") in _LOOPBACK
+    if not is_near or (origin is not None and urlsplit(origin).netloc != host):
+        hint = "use http://127.0.0.1, or make tokens (holdfast token create)"
+        raise AccessDenied("without tokens a service answers to this machine only", hint, 403)
+
+
+def _name_in(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+async def _read_json(request: Request, service: Service) -> None:
+    """Take the body in, whole, so that what follows finds it."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON:
+        raise wrong_type([JSON])
+    most = service.settings.json_bytes
+    check_length(request, most)
+    pieces = [piece async for piece in arriving(request, most, service.settings)]
+    request._body = b"".join(pieces)
+
+
+def wrong_type(kinds: list[str]) -> RequestRefused:
+    """The refusal of a body of another kind."""
+    return RequestRefused(415, "its Content-Type is another", f"send {' or '.join(kinds)}")
+
+
+# ------------------------------------------------------------------------------------- errors
+
+
+def told(error: Exception) -> Response:
+    """An error as a response. What is not ours is told without its message."""
+    known = _known(error)
+    if known is None:
+        # Where, not what: an error's message may repeat what a record holds.
+        places = [f"{f.filename}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)]
+        logger.error(
+            "unexpected error", extra={"error": type(error).__name__, "places": places[-8:]}
+        )
+        known = unexpected()
+    response = Reply(known.to_dict(), status_of(known), headers_of(known))
+    if status_of(known) in (408, 413):
+        response.headers["Connection"] = "close"  # what is left of the body is not waited for
+    return response
+
+
+def _known(error: Exception) -> HoldfastError | None:
+    if isinstance(error, HoldfastError):
+        return error
+    if isinstance(error, RequestValidationError):
+        return _invalid(error)
+    if isinstance(error, HTTPException):
+        reason = {
+            400: "its body can't be read as JSON in UTF-8",
+            404: "there is nothing at this address",
+            405: "this address takes other methods",
+        }.get(error.status_code, str(error.detail))
+        return RequestRefused(error.status_code, reason, "see /openapi.json for what there is")
+    return None
+
+
+def _invalid(error: RequestValidationError) -> HoldfastError:
+    """The first thing that is wrong with what was sent, in the words of the other errors."""
+    first = error.errors()[0]
+    if first["type"] in ("json_invalid", "json_type"):
+        reason, hint = "its body can't be read as JSON in UTF-8", "send one JSON object"
+        return RequestRefused(400, reason, hint)
+    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
+    name = ".".join(place) or "the body"
+    required = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    got = first.get("input")
+    if first["type"] == "missing":
+        return InvalidInput(name, "given", None)
+    if first["type"] == "extra_forbidden":
+        return InvalidInput(name, "left out: there is no such thing here", "given")
+    shown = got if isinstance(got, int | float | bool | None) else _short(got)
+    return InvalidInput(name, required[:1].lower() + required[1:], shown)
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else type(value).__name__
+    text = text.encode("utf-8", "replace").decode()  # half a character can't be sent back
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+def seconds_since(began: float) -> float:
+    """For logs and metrics."""
+    return round(time.monotonic() - began, 6)

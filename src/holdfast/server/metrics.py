@@ -1,0 +1,80 @@
+"""Metrics for Prometheus: what the service does, and where the dataset stands."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+
+from holdfast.server.guard import GuardedRoute
+from holdfast.server.looking import VIEWER, Served
+from holdfast.server.replies import USUAL, failures
+from holdfast.session import Status
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
+
+router = APIRouter(route_class=GuardedRoute, tags=["run"])
+
+
+class Metrics:
+    """Counters of one service. Labels are routes and statuses, never what somebody sent."""
+
+    def __init__(self) -> None:
+        registry = self.registry = CollectorRegistry()
+        labels = ("method", "route", "status")
+        self._requests = Counter(
+            "holdfast_requests", "Requests that were answered.", labels, registry=registry
+        )
+        self._seconds = Histogram(
+            "holdfast_request_seconds",
+            "How long requests took.",
+            ("method", "route"),
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self._gauges = {
+            name: Gauge(f"holdfast_{name}", text, registry=registry)
+            for name, text in {
+                "records": "Records of the dataset.",
+                "answers": "Answers that were given.",
+                "answers_left": "Answers that would fit at the present round.",
+                "budget_total": "The budget, in mu^2 of the record that is exposed most.",
+                "budget_spent": "What was spent of it.",
+                "ledger_entries": "Entries of the ledger.",
+                "streams": "Streams of events that are open.",
+            }.items()
+        }
+
+    def saw(self, method: str, route: str, status: int, seconds: float) -> None:
+        """One request more."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    def text(self, status: Status, streams: int) -> bytes:
+        """All of it, as Prometheus reads it."""
+        values = {
+            "records": status.n,
+            "answers": status.answers,
+            "answers_left": status.answers_left,
+            "budget_total": status.budget.total,
+            "budget_spent": status.budget.spent,
+            "ledger_entries": status.entries,
+            "streams": streams,
+        }
+        for name, value in values.items():
+            self._gauges[name].set(value)
+        return generate_latest(self.registry)
+
+
+@router.get(
+    "/metrics",
+    openapi_extra=VIEWER,
+    response_class=PlainTextResponse,
+    responses=failures(*USUAL),
+)
+def metrics(request: Request, service: Served) -> PlainTextResponse:
+    """Counters and gauges for Prometheus."""
+    counted: Metrics = request.app.state.metrics
+    text = counted.text(service.dataset.status(), request.app.state.watch.watching)
+    return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")

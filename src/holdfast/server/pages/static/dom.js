@@ -1,0 +1,70 @@
+// Elements from names and text. Text is only ever text: nothing here parses HTML.
+
+/** An element: attributes, listeners as on…, then children (elements, text, lists; null is nothing). */
+export function h(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key === "value") element.value = value;
+    else element.setAttribute(key, value === true ? "" : value);
+  }
+  put(element, children);
+  return element;
+}
+
+/** Add children. */
+export function put(element, children) {
+  for (const child of [children].flat(Infinity)) {
+    if (child !== null && child !== undefined && child !== false) element.append(child);
+  }
+}
+
+/** Exchange all children, and only if there is an element to take them. */
+export function fill(element, ...children) {
+  const fragment = document.createDocumentFragment();
+  put(fragment, children);
+  element.replaceChildren(fragment);
+  return element;
+}
+
+/** A list of terms and what they are; a null is left out. */
+export function terms(pairs, attributes = {}) {
+  return h(
+    "dl",
+    attributes,
+    pairs
+      .filter(([, value]) => value !== null && value !== undefined)
+      .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+  );
+}
+
+/** A table; cells of columns marked as numbers stand right. */
+export function table(caption, columns, rows) {
+  const numeric = columns.map((column) => column.endsWith("#"));
+  const cell = (kind, value, i) =>
+    h(kind, { class: numeric[i] ? "number" : null, scope: kind === "th" ? "col" : null }, value);
+  return h(
+    "table",
+    {},
+    h("caption", {}, caption),
+    h("thead", {}, h("tr", {}, columns.map((name, i) => cell("th", name.replace(/#$/, ""), i)))),
+    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((value, i) => cell("td", value, i))))),
+  );
+}
+
+/** A part of the page that scrolls by itself, reachable by keyboard. */
+export function scroller(label, ...children) {
+  return h("div", { class: "scroller", role: "region", "aria-label": label, tabindex: "0" }, children);
+}
+
+/** Wait until nothing was called for so long, then call. */
+export function debounced(wait, call) {
+  let timer;
+  const later = (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => call(...given), wait);
+  };
+  later.cancel = () => clearTimeout(timer);
+  return later;
+}

@@ -1,0 +1,81 @@
+// What happens, as it happens. A fetch that is read bit by bit: EventSource cannot send a token.
+
+import { credentials, refusalOf } from "./api.js";
+
+const SOONEST = 500;
+const LATEST = 15_000;
+const SILENCE = 40_000; // the service says something every 15 s
+
+/**
+ * Read /v1/events for ever. `onStatus` gets each status, `onState` one of connecting, live, waiting
+ * or denied, and the seconds until the next try. Returns how to stop.
+ */
+export function follow(onStatus, onState) {
+  let stopped = false;
+  let attempt = 0;
+  let controller = null;
+  let wake = null;
+  const now = () => wake?.();
+  addEventListener("online", now);
+
+  (async () => {
+    while (!stopped) {
+      onState("connecting");
+      controller = new AbortController();
+      let watchdog;
+      const alive = () => {
+        clearTimeout(watchdog);
+        watchdog = setTimeout(() => controller.abort(), SILENCE);
+      };
+      try {
+        alive();
+        const headers = { Accept: "text/event-stream", ...credentials() };
+        const response = await fetch("/v1/events", { headers, cache: "no-store", signal: controller.signal });
+        if (!response.ok) throw await refusalOf(response);
+        attempt = 0;
+        onState("live");
+        await read(response.body, alive, onStatus);
+      } catch (error) {
+        if (stopped) return;
+        if (error.status === 401) return onState("denied");
+      } finally {
+        clearTimeout(watchdog);
+      }
+      if (stopped) return;
+      // Later and later, and not all clients at once.
+      const wait = Math.min(SOONEST * 2 ** attempt++, LATEST) * (0.75 + 0.5 * Math.random());
+      onState("waiting", Math.ceil(wait / 1000));
+      await new Promise((resolve) => {
+        wake = resolve;
+        setTimeout(resolve, wait);
+      });
+    }
+  })();
+
+  return () => {
+    stopped = true;
+    removeEventListener("online", now);
+    controller?.abort();
+    wake?.();
+  };
+}
+
+/** Events end with an empty line; lines that begin with a colon only say that somebody is there. */
+async function read(body, alive, onStatus) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let kept = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    alive();
+    kept = (kept + value).replaceAll("\r\n", "\n");
+    const events = kept.split("\n\n");
+    kept = events.pop();
+    for (const event of events) {
+      const lines = event.split("\n");
+      const data = lines.filter((line) => line.startsWith("data:")).map((line) => line.slice(5).trimStart());
+      const isStatus = lines.some((line) => /^event:\s*status$/.test(line));
+      if (isStatus && data.length) onStatus(JSON.parse(data.join("\n")));
+    }
+  }
+}

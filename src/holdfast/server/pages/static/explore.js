@@ -1,0 +1,228 @@
+// A plan before there is one: sliders, and what every certificate gives for them.
+
+import { get, pathOf } from "./api.js";
+import { certificateLabel, comparisonChart, figure } from "./charts.js";
+import { debounced, fill, h, scroller, table } from "./dom.js";
+import { count, general, percent, width } from "./numerals.js";
+import { jsonLink, refusalBox } from "./parts.js";
+
+const PAUSE = 120;
+const STEPS = 400; // a slider goes over powers of ten in so many steps
+
+// What can be said: from, to, how it is written in words.
+const FIELDS = {
+  n0: { label: "Records at the first question, n0", low: 100, high: 1e8, whole: true, words: (x) => `${count(x)} records` },
+  n: { label: "Records at the last, n", low: 100, high: 1e8, whole: true, words: (x) => `${count(x)} records` },
+  alpha: { label: "How wide an answer may be, alpha", low: 0.005, high: 0.5, words: (x) => `± ${general(x)}` },
+  queries: { label: "How many questions, queries", low: 1, high: 1e7, whole: true, words: (x) => `${count(x)} questions` },
+  beta: { label: "How likely any answer may miss, beta", low: 1e-6, high: 0.5, words: (x) => `holds with probability ${percent(x)}` },
+  batches: { label: "In so many batches, evenly", low: 1, high: 1000, whole: true, words: (x) => `${count(x)} batch${x === 1 ? "" : "es"}` },
+};
+
+export const title = "Explore";
+
+export async function show(root, context) {
+  const view = new View(root, context);
+  await view.start();
+  return view;
+}
+
+class View {
+  constructor(root, context) {
+    this.context = context;
+    this.later = debounced(PAUSE, () => this.load());
+    this.result = h("div", { class: "comparison" });
+    this.spoken = h("p", { class: "spoken", role: "status" });
+    this.controls = {};
+    this.root = root;
+  }
+
+  async start() {
+    const given = Object.fromEntries(this.context.url.searchParams);
+    let plan = {};
+    try {
+      plan = await get("/v1/plan");
+    } catch {
+      // The address, or plain numbers, will do.
+    }
+    const said = (name) => (Number(given[name]) > 0 ? Number(given[name]) : null);
+    const linked = Object.keys(FIELDS).some((name) => said(name) !== null);
+    this.values = {
+      n0: said("n0") ?? plan.n0 ?? 20_000,
+      n: said("n") ?? plan.n ?? 200_000,
+      alpha: said("alpha") ?? plan.alpha ?? tidy(plan.width ?? 0.1),
+      queries: said("queries") ?? plan.queries ?? 1000,
+      beta: said("beta") ?? plan.beta ?? 0.05,
+      batches: said("batches") ?? (linked ? null : plan.batches),
+    };
+    this.by = said("queries") !== null && said("alpha") === null ? "queries" : "alpha";
+    this.scheduled = this.values.batches !== null && this.values.batches !== undefined;
+    this.values.batches ??= 10;
+    this.draw();
+    await this.load();
+  }
+
+  update() {} // the plan of the dataset does not change
+
+  leave() {
+    this.later.cancel();
+    this.controller?.abort();
+  }
+
+  draw() {
+    fill(
+      this.root,
+      h("h1", { tabindex: "-1" }, "Explore a plan"),
+      h("p", { class: "promise" }, "What could be asked of data that grows, by every certificate that is known: theorems turned into numbers. Nothing here is charged; it starts from the plan of this dataset."),
+      h(
+        "div",
+        { class: "explore" },
+        h(
+          "form",
+          { class: "sliders", "aria-label": "The plan", onsubmit: (event) => event.preventDefault() },
+          this.slider("n0"),
+          this.slider("n"),
+          h("fieldset", {}, h("legend", {}, "Say one, the other is solved for"), this.choice("alpha", "how wide"), this.choice("queries", "how many questions"), this.slider("alpha"), this.slider("queries")),
+          this.slider("beta"),
+          h("fieldset", {}, h("legend", {}, "When they are asked"), this.pace(false, "any time, as the analyst decides"), this.pace(true, "in batches that are fixed beforehand"), this.slider("batches")),
+        ),
+        h("section", { "aria-labelledby": "compared" }, this.spoken, this.result),
+      ),
+    );
+    this.toggle();
+  }
+
+  slider(name) {
+    const field = FIELDS[name];
+    const range = h("input", { type: "range", id: `slider-${name}`, name, min: 0, max: STEPS, step: 1 });
+    const exact = h("input", { type: "text", inputmode: field.whole ? "numeric" : "decimal", class: "exact", "aria-label": `${field.label}, exactly`, autocomplete: "off" });
+    const words = h("output", { for: `slider-${name}` });
+    const place = (value) => {
+      range.value = Math.round((STEPS * Math.log(value / field.low)) / Math.log(field.high / field.low));
+      range.setAttribute("aria-valuetext", field.words(value));
+      words.textContent = field.words(value);
+    };
+    const set = (value, from) => {
+      this.values[name] = value;
+      place(value);
+      if (from !== exact) exact.value = String(value);
+      this.hold(name);
+      this.changed();
+    };
+    range.addEventListener("input", () => set(this.at(field, Number(range.value)), range));
+    exact.addEventListener("input", () => {
+      const value = Number(exact.value.replaceAll(/[,_\s]/g, ""));
+      const fine = value > 0 && Number.isFinite(value) && (!field.whole || Number.isInteger(value)) && (field.whole || value < 1);
+      exact.setAttribute("aria-invalid", String(!fine));
+      if (fine) set(value, exact);
+    });
+    this.controls[name] = { set, place: () => { place(this.values[name]); exact.value = String(this.values[name]); }, box: null };
+    place(this.values[name]);
+    exact.value = String(this.values[name]);
+    const box = h("div", { class: "slider" }, h("label", { for: `slider-${name}` }, field.label), h("div", { class: "both" }, range, exact), words);
+    this.controls[name].box = box;
+    return box;
+  }
+
+  /** A step of a slider as a round number: 1, 1.2, 1.5 and so on times a power of ten. */
+  at(field, step) {
+    const value = field.low * (field.high / field.low) ** (step / STEPS);
+    const rounded = Number(value.toPrecision(field.whole && value < 100 ? 3 : 2));
+    return field.whole ? Math.max(Math.round(rounded), 1) : rounded;
+  }
+
+  /** n0 never exceeds n: the other one is taken along. */
+  hold(name) {
+    const { values, controls } = this;
+    if (values.n0 <= values.n) return;
+    const other = name === "n0" ? "n" : "n0";
+    values[other] = values[name];
+    controls[other].place();
+  }
+
+  choice(name, words) {
+    const input = h("input", { type: "radio", name: "by", value: name, onchange: () => { this.by = name; this.toggle(); this.changed(); } });
+    input.checked = this.by === name;
+    return h("label", { class: "radio" }, input, " ", words);
+  }
+
+  pace(scheduled, words) {
+    const input = h("input", { type: "radio", name: "pace", value: scheduled ? "batches" : "adaptive", onchange: () => { this.scheduled = scheduled; this.toggle(); this.changed(); } });
+    input.checked = this.scheduled === scheduled;
+    return h("label", { class: "radio" }, input, " ", words);
+  }
+
+  toggle() {
+    this.controls.alpha.box.hidden = this.by !== "alpha";
+    this.controls.queries.box.hidden = this.by !== "queries";
+    this.controls.batches.box.hidden = !this.scheduled;
+  }
+
+  parameters() {
+    const { n0, n, beta, batches } = this.values;
+    return { n0, n, [this.by]: this.values[this.by], beta, batches: this.scheduled ? batches : null };
+  }
+
+  changed() {
+    history.replaceState(null, "", pathOf("/explore", this.parameters()));
+    this.later();
+  }
+
+  async load() {
+    const path = pathOf("/v1/compare", this.parameters());
+    this.context.twin(path);
+    this.controller?.abort();
+    const { signal } = (this.controller = new AbortController());
+    try {
+      const { entries } = await get(path, signal);
+      if (!signal.aborted) this.drawResult(entries, path);
+    } catch (refusal) {
+      if (refusal.name === "AbortError") return;
+      this.spoken.textContent = "";
+      fill(this.result, refusalBox(refusal, refusal.isLost ? () => this.load() : null));
+    }
+  }
+
+  drawResult(entries, path) {
+    const useful = entries.filter((entry) => entry.reason === null);
+    const others = entries.filter((entry) => entry.reason !== null);
+    const isWidth = entries[0].solved_for === "width";
+    const shown = (entry) => (entry.reason !== null ? "—" : isWidth ? `± ${width(entry.width)}` : count(entry.queries));
+    const best = useful.find((entry) => entry.is_prompt) ?? useful[0];
+    this.spoken.textContent = !best
+      ? "No certificate reaches this."
+      : isWidth
+        ? `${count(this.values.queries)} questions: each answer within ${shown(best)}, all together with probability ${percent(this.values.beta)} (${best.certificate}).`
+        : `${shown(best)} questions within ± ${general(this.values.alpha)}, all together with probability ${percent(this.values.beta)} (${best.certificate}).`;
+    const rows = entries.map((entry) => [
+      h("span", {}, h("i", { class: `swatch c-${entry.certificate.replace("+", "-plus")}` }), certificateLabel(entry.certificate)),
+      shown(entry),
+      `${entry.summary}${entry.is_prompt ? "" : "; answers may come late"}`,
+      entry.theorem,
+    ]);
+    const heading = isWidth ? "How wide: narrower is better" : "How many questions: more is better";
+    // The open table stays open while a slider moves.
+    const open = this.result.querySelector("details")?.open;
+    fill(
+      this.result,
+      useful.length > 0
+        ? figure({
+            title: heading,
+            note: ["every certificate on the same question · ", jsonLink(path)],
+            label: `${heading}. ${useful.map((entry) => `${entry.certificate} ${shown(entry)}`).join(", ")}.`,
+            draw: (wide) => comparisonChart(entries, wide),
+            rows: scroller("The comparison as a table", table("Every certificate", ["certificate", isWidth ? "width#" : "queries#", "what it is", "theorem"], rows)),
+            tall: 46 + 38 * useful.length,
+          })
+        : h("p", {}, jsonLink(path)),
+      others.length > 0 && h("div", { class: "silent" }, h("h3", {}, "Say nothing here"), h("ul", {}, others.map((entry) => h("li", {}, h("b", {}, entry.certificate), `: ${entry.reason}`)))),
+    );
+    this.result.querySelector("figcaption h3")?.setAttribute("id", "compared");
+    if (open) this.result.querySelector("details").open = true;
+  }
+}
+
+/** A width as somebody would say it. */
+function tidy(value) {
+  return Number(value.toPrecision(2));
+}

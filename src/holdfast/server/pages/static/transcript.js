@@ -1,0 +1,198 @@
+// All answers: as intervals over rounds, as a list in pages, and one of them in full.
+
+import { get, pathOf } from "./api.js";
+import { figure, intervalChart } from "./charts.js";
+import { details } from "./details.js";
+import { debounced, fill, h, scroller, table } from "./dom.js";
+import { marksOf } from "./marks.js";
+import { count, several } from "./numerals.js";
+import { jsonLink, refusalBox } from "./parts.js";
+import { rangesOf } from "./ranges.js";
+import { answerRow } from "./rows.js";
+import { asked, line } from "./words.js";
+
+const PAGE = 50;
+const FILTERS = ["contains", "analyst", "round"];
+
+export const title = "Transcript";
+
+export async function show(root, context) {
+  const view = new View(root, context);
+  await view.navigate(context.url);
+  return view;
+}
+
+class View {
+  constructor(root, context) {
+    this.context = context;
+    this.aside = h("section", { class: "detail", "aria-labelledby": "answer-title", hidden: true });
+    this.picture = h("div", {});
+    this.list = h("div", { "aria-live": "off" });
+    this.form = this.filters();
+    fill(
+      root,
+      h("h1", { tabindex: "-1" }, "Transcript"),
+      this.form,
+      h("div", { class: "transcript" }, this.aside, h("div", { class: "listing" }, this.picture, this.list)),
+    );
+    this.list.addEventListener("keydown", (event) => this.arrow(event));
+  }
+
+  filters() {
+    const field = (name, label, attributes) =>
+      h("label", { class: "field" }, h("span", {}, label), h("input", { name, autocomplete: "off", ...attributes }));
+    const later = debounced(300, () => this.filter());
+    return h(
+      "form",
+      { class: "filters", role: "search", "aria-label": "Filter the transcript", oninput: later, onsubmit: (event) => { event.preventDefault(); later.cancel(); this.filter(); } },
+      field("contains", "Query contains", { type: "search" }),
+      field("analyst", "Analyst", {}),
+      field("round", "Round", { inputmode: "numeric", pattern: "[0-9]*" }),
+    );
+  }
+
+  /** The address says everything: filters, page and the answer that is looked at. */
+  async navigate(url) {
+    const before = this.said;
+    this.said = Object.fromEntries(["entry", "before", "after", ...FILTERS].map((name) => [name, url.searchParams.get(name)]));
+    for (const name of FILTERS) {
+      const input = this.form.elements[name];
+      if (document.activeElement !== input) input.value = this.said[name] ?? "";
+    }
+    const same = before && ["before", "after", ...FILTERS].every((name) => before[name] === this.said[name]);
+    if (!same) await this.load();
+    else this.draw();
+    if (before?.entry !== this.said.entry || !before) await this.choose(Boolean(before));
+  }
+
+  /** New answers appear on the newest page only; who reads an older one is left alone. */
+  async update() {
+    if (!this.said.before && !this.said.after) await this.load();
+  }
+
+  async load() {
+    const { before, after } = this.said;
+    const kept = Object.fromEntries(FILTERS.map((name) => [name, this.said[name]]));
+    const place = after ? { after } : { before, newest: "true" };
+    const path = pathOf("/v1/transcript", { ...kept, ...place, limit: PAGE });
+    this.context.twin(path);
+    const turn = (this.turn = (this.turn ?? 0) + 1);
+    try {
+      const page = await get(path);
+      const ranges = await rangesOf(page.answers);
+      if (turn !== this.turn) return; // a later request came first
+      this.page = { answers: after ? page.answers.reverse() : page.answers, next: page.next, ranges };
+      this.draw();
+    } catch (refusal) {
+      if (turn !== this.turn) return;
+      this.page = null;
+      fill(this.picture);
+      fill(this.list, refusalBox(refusal, () => this.load()));
+    }
+  }
+
+  draw() {
+    if (!this.page) return;
+    const { answers, ranges } = this.page;
+    const chosen = Number(this.said.entry);
+    const focused = this.list.contains(document.activeElement) ? document.activeElement.dataset.entry : null;
+    fill(this.picture, answers.length > 0 && this.chart(chosen));
+    fill(
+      this.list,
+      answers.length === 0
+        ? this.empty()
+        : [
+            h("ol", { class: "answers", "aria-label": "Answers, the newest first" }, answers.map((answer) =>
+              answerRow(answer, { range: ranges.get(answer.entry), href: this.href({ entry: answer.entry }), chosen: answer.entry === chosen }))),
+            this.pager(),
+          ],
+    );
+    if (focused) this.list.querySelector(`a[data-entry="${focused}"]`)?.focus({ preventScroll: true });
+  }
+
+  empty() {
+    const filtered = FILTERS.some((name) => this.said[name]);
+    if (filtered) return h("p", { class: "empty" }, "No answer is like that. ", h("a", { href: "/transcript" }, "Show all"));
+    return h("p", { class: "empty" }, "No answers yet. ", h("a", { href: "/ask" }, "Quote a question"), ": it is free.");
+  }
+
+  /** By round, then in the order they were given: held rounds stand where their data was. */
+  chart(chosen) {
+    const { answers, ranges } = this.page;
+    const ordered = [...answers].sort((a, b) => a.round - b.round || a.entry - b.entry);
+    const slots = ordered.map((answer) => ({
+      entry: answer.entry,
+      round: answer.round,
+      marks: marksOf(answer, ranges.get(answer.entry)),
+      text: `${asked(answer, 60)}\n${line(answer)}\nentry ${count(answer.entry)}, n = ${count(answer.round)}`,
+    }));
+    const rows = ordered.map((answer) => [count(answer.round), count(answer.entry), asked(answer, 60), line(answer)]);
+    const made = figure({
+      title: "Answers as intervals over rounds",
+      note: "each from the least to the most it can be; below, the records there were. ● answer, ◆ follows from answers, ▲ pass, ✕ fail, ■ undecided",
+      label: `${several(answers.length, "answer")} with their intervals, ordered by round; the same is listed below.`,
+      draw: (wide) => {
+        const picture = intervalChart(slots, chosen, wide);
+        picture.addEventListener("click", (event) => {
+          const box = picture.getBoundingClientRect();
+          const at = Math.round(picture.scale("x").invert((event.clientX - box.left) * (wide / box.width)));
+          const slot = slots[Math.min(Math.max(at, 0), slots.length - 1)];
+          this.context.go(this.href({ entry: slot.entry }));
+        });
+        return picture;
+      },
+      rows: scroller("The same as a table", table("Answers by round", ["round#", "entry#", "query", "answer"], rows)),
+      tall: 260,
+    });
+    return made;
+  }
+
+  pager() {
+    const { answers, next } = this.page;
+    const { before, after } = this.said;
+    const older = after || next !== null ? this.href({ before: answers.at(-1).entry, after: null, entry: null }) : null;
+    const newer = before || (after && next !== null) ? this.href({ after: answers[0].entry, before: null, entry: null }) : null;
+    return h(
+      "nav",
+      { class: "pager", "aria-label": "Pages" },
+      before || after ? h("a", { href: this.href({ before: null, after: null, entry: null }) }, "Newest") : null,
+      newer && h("a", { href: newer, rel: "prev" }, "Newer"),
+      h("span", { class: "muted" }, `entries ${count(answers.at(-1).entry)} to ${count(answers[0].entry)}`),
+      older && h("a", { href: older, rel: "next" }, "Older"),
+    );
+  }
+
+  async choose(focus) {
+    const { entry } = this.said;
+    this.aside.hidden = !entry;
+    if (!entry) return fill(this.aside);
+    try {
+      const result = await get(`/v1/transcript/${encodeURIComponent(entry)}`);
+      const ranges = await rangesOf([result]);
+      if (entry !== this.said.entry) return null;
+      fill(this.aside, h("a", { class: "close", href: this.href({ entry: null }), "aria-label": "Close the details" }, "✕"), details(result, { range: ranges.get(result.entry) }));
+    } catch (refusal) {
+      fill(this.aside, h("h2", { id: "answer-title", tabindex: "-1" }, `Answer ${entry}`), refusal.status === 404 ? h("p", { class: "empty" }, "There is no such answer. ", h("a", { href: "/transcript" }, "All of the transcript")) : refusalBox(refusal, () => this.choose(false)));
+    }
+    if (focus) this.aside.querySelector("h2").focus();
+    return null;
+  }
+
+  filter() {
+    const given = Object.fromEntries(FILTERS.map((name) => [name, this.form.elements[name].value.trim() || null]));
+    this.context.go(this.href({ ...given, before: null, after: null, entry: null }), { replace: true });
+  }
+
+  /** Up and down go from answer to answer. */
+  arrow(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step || !event.target.matches("a.asked")) return;
+    const links = [...this.list.querySelectorAll("a.asked")];
+    links[links.indexOf(event.target) + step]?.focus();
+    event.preventDefault();
+  }
+
+  href(changes) {
+    return pathOf("/transcript", { ...this.said, ...changes });
+  }
+}

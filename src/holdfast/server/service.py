@@ -1,0 +1,153 @@
+"""The service: one dataset, and who asks it. It translates nothing; routes do."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from holdfast.errors import AccessDenied
+from holdfast.server.rates import Rates
+from holdfast.server.settings import Settings
+from holdfast.server.tokens import ROLES, Role, Token, TokenBook
+from holdfast.session import Budget, Dataset, Session, Verification
+from holdfast.shown import Shown
+
+_MOST_SESSIONS = 1000
+INCOMING = "incoming"
+"""Where bodies of appends wait until they are whole."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who sent a request; ``token`` is None where nobody needs one."""
+
+    analyst: str
+    role: Role
+    token: Token | None = None
+
+    @property
+    def name(self) -> str:
+        """What rates and logs know a caller by."""
+        return "anybody" if self.token is None else self.token.id
+
+
+ANYBODY = Caller("analyst", "analyst")
+"""Who comes to a service without tokens. It listens on this machine only."""
+
+
+@dataclass(frozen=True, repr=False)
+class Me(Shown):
+    """Who a caller is to the service; ``limit`` is None if there is none but the budget's."""
+
+    analyst: str
+    role: str
+    token: str | None
+    expires: str | None
+    limit: Budget | None
+
+
+class Service:
+    """One dataset behind a door. Its methods may be called from any thread."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        settings: Settings | None = None,
+        book: TokenBook | None = None,
+    ) -> None:
+        self.dataset = dataset
+        self.settings = settings or Settings()
+        self.book = book or TokenBook(dataset.path)
+        self.rates = Rates(self.settings.rate)
+        self.strangers = Rates(self.settings.rate)
+        self.incoming = dataset.path / INCOMING
+        self._sessions: dict[tuple[str, float | None], Session] = {}
+        self._lock = threading.Lock()
+        self._verifying: Future[Verification] | None = None
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove what a service that was killed had not yet taken in."""
+        with contextlib.suppress(FileNotFoundError):
+            for path in self.incoming.iterdir():
+                path.unlink(missing_ok=True)
+
+    # ---------------------------------------------------------------------------------- callers
+
+    def admit(self, text: str | None, address: str) -> Caller:
+        """Who a bearer token stands for; AccessDenied, or RequestRefused if it is tried often."""
+        try:
+            return self._known(text)
+        except AccessDenied:
+            self.strangers.take(address)
+            raise
+
+    def _known(self, text: str | None) -> Caller:
+        if text is not None:
+            token = self.book.find(text)
+            return Caller(token.analyst, token.role, token)
+        if self.book.is_open:
+            return ANYBODY
+        hint = "send the header Authorization: Bearer TOKEN"
+        raise AccessDenied("this dataset needs a token, and there is none", hint)
+
+    def session(self, caller: Caller) -> Session:
+        """The session of a caller; sessions keep no state but what makes them quick."""
+        limit = None if caller.token is None else caller.token.limit
+        with self._lock:
+            session = self._sessions.get((caller.analyst, limit))
+            if session is None:
+                if len(self._sessions) >= _MOST_SESSIONS:
+                    self._sessions.clear()
+                session = self.dataset.session(caller.analyst, limit=limit)
+                self._sessions[caller.analyst, limit] = session
+        return session
+
+    def me(self, caller: Caller) -> Me:
+        """Who somebody is."""
+        token = caller.token
+        return Me(
+            analyst=caller.analyst,
+            role=caller.role,
+            token=None if token is None else token.id,
+            expires=None if token is None else token.expires,
+            limit=self.session(caller).limit,
+        )
+
+    # ---------------------------------------------------------------------------------- verifying
+
+    def verify(self) -> Verification:
+        """Replay everything; who asks while that is under way gets the same result."""
+        with self._lock:
+            running, mine = self._verifying, None
+            if running is None:
+                running = mine = self._verifying = Future()
+        if mine is not None:
+            self._fulfil(mine, self.dataset.verify)
+        return running.result()
+
+    def _fulfil(self, promise: Future[Verification], work: Callable[[], Verification]) -> None:
+        try:
+            promise.set_result(work())
+        except BaseException as error:
+            promise.set_exception(error)
+        finally:
+            with self._lock:
+                self._verifying = None
+
+
+def check_role(caller: Caller, needed: Role) -> None:
+    """Refuse who may not do this."""
+    if ROLES.index(caller.role) < ROLES.index(needed):
+        reason = f"only {_article(needed)} may do this, and this is {_article(caller.role)}"
+        hint = "ask the custodian for another token"
+        if caller.token is None:
+            hint = "make one with: holdfast token create"
+        raise AccessDenied(reason, hint, 403)
+
+
+def _article(role: Role) -> str:
+    return f"an {role}" if role == "analyst" else f"a {role}"

@@ -1,0 +1,27 @@
+"""What a service allows: sizes, rates and patience."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits of one service. Sizes are bytes of a request's body.
+
+    ``rate`` is how many requests a second one caller may make, in the long run; at once twice as
+    many. A body has to arrive ``patience`` seconds after its head, or steadily, at ``slowest``
+    bytes a second. A stream of events ends after ``stream_seconds``: its reader comes again.
+    """
+
+    rate: float = 50.0
+    json_bytes: int = 5 * MEGABYTE
+    append_bytes: int = 256 * MEGABYTE
+    model_bytes: int = 64 * MEGABYTE
+    shelf_bytes: int = 1024 * MEGABYTE
+    patience: float = 20.0
+    slowest: float = 16_384.0
+    streams: int = 64
+    stream_seconds: float = 3600.0

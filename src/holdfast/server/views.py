@@ -1,0 +1,28 @@
+"""The page: one shell for all views, which fetches what it shows from the routes under /v1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import APIRouter
+from starlette.responses import FileResponse, HTMLResponse
+from starlette.staticfiles import StaticFiles
+
+FOLDER = Path(__file__).parent / "pages"
+VIEWS = ("/", "/transcript", "/ask", "/explore")
+
+router = APIRouter(include_in_schema=False)
+
+
+def shell() -> FileResponse:
+    """The page; which view it shows is in its address."""
+    return FileResponse(FOLDER / "index.html", media_type="text/html; charset=utf-8")
+
+
+for _view in VIEWS:
+    router.add_api_route(_view, shell, methods=["GET", "HEAD"], response_class=HTMLResponse)
+
+
+def files() -> StaticFiles:
+    """Scripts, styles, and the charting library with its licence."""
+    return StaticFiles(directory=FOLDER / "static")

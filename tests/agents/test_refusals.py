@@ -1,0 +1,172 @@
+"""What a model gets when it does not get an answer: one shape, plain words, and nothing else."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import pytest
+
+import holdfast as hf
+from holdfast import errors
+from holdfast.agents import words
+from holdfast.agents.tools import BY_NAME
+from holdfast.agents.toolserver import Guest, ToolServer
+from holdfast.server.service import Caller
+from runtime import exhausted, made
+
+from .hosts import over_stdio, text_of
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("refusals") / "clinic"
+    with made(path, count=600) as dataset:
+        exhausted(dataset.session())
+    return path
+
+
+@pytest.fixture(scope="module")
+def host(folder):
+    with over_stdio(folder, log=folder.parent / "log.txt") as host:
+        yield host
+    assert (folder.parent / "log.txt").read_text() == ""
+
+
+def as_the_library(folder, work):
+    """The error of the library for the same."""
+    with hf.open(folder) as dataset, pytest.raises(hf.HoldfastError) as raised:
+        work(dataset.session())
+    return json.loads(json.dumps(raised.value.to_dict()["error"]))
+
+
+def test_an_exhausted_budget(host, folder):
+    with hf.open(folder) as dataset:
+        before = dataset.status()
+    error = host.error("ask", query="bmi > 17")
+    assert error == as_the_library(folder, lambda session: session.ask("bmi > 17"))
+    assert error["type"] == "BudgetExhausted"
+    assert error["details"]["more_records"] > 0
+    text = text_of(host.call("ask", query="bmi > 17"))
+    assert "This refusal is final at this round" in text
+    assert "Do not retry or rephrase" in text
+    assert f"{error['details']['more_records']} more records" in text
+    quote = host.call("quote", query="bmi > 17")
+    assert quote.structured_content["allowed"] is False
+    assert "rephrasing it does not help" in text_of(quote)
+    with hf.open(folder) as dataset:
+        assert dataset.status() == before
+
+
+def test_never_in_this_plan(tmp_path):
+    with made(tmp_path / "clinic", count=2000) as dataset:
+        exhausted(dataset.session())
+    with over_stdio(tmp_path / "clinic", log=tmp_path / "log.txt") as host:
+        result = host.call("ask", query="bmi > 17")
+        assert result.structured_content["error"]["details"]["more_records"] is None
+        assert text_of(result).splitlines()[1].startswith("This refusal is final. Do not retry")
+        assert "never in this plan" in text_of(host.call("quote", query="bmi > 17"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "kind", "message"),
+    [
+        ("ask", {"query": "ag > 1"}, "InvalidQuery", "did you mean 'age'?"),
+        ("ask", {"query": "age == 1"}, "InvalidQuery", "equality is a single ="),
+        ("quote", {"query": "age ! 1"}, "InvalidQuery", "at character"),
+        ("ask", {"query": "x" * 10_001}, "InvalidQuery", "10,000 characters"),
+        ("ask", {"query": 3}, "InvalidInput", "query must be a text, but is 3"),
+        ("ask", {}, "InvalidInput", "query must be a text, but is None"),
+        ("ask", {"query": "age > 1", "rounds": 5}, "InvalidInput", "one of query, round, key"),
+        ("ask", {"query": "age > 1", "round": "600"}, "InvalidInput", "a whole number"),
+        ("ask", {"query": "age > 1", "round": True}, "InvalidInput", "a whole number"),
+        ("ask", {"query": "age > 1", "round": 10**9}, "NotReady", "600"),
+        ("ask", {"query": "age > 1", "round": 5}, "NotReady", "200"),
+        ("ask", {"query": "age > 1", "key": ""}, "InvalidInput", "key must be text of 1 to 200"),
+        ("ask", {"query": "age > 1", "key": "a\nb"}, "InvalidInput", "printable"),
+        ("ask_many", {"queries": "age > 1"}, "InvalidInput", "a list of texts"),
+        ("ask_many", {"queries": []}, "InvalidInput", "one query or more"),
+        ("ask_many", {"queries": ["age > 1", "ag"]}, "InvalidQuery", "no column 'ag'"),
+        ("select", {"candidates": []}, "InvalidInput", "candidate"),
+        ("select", {"candidates": {"a": 1}}, "InvalidInput", "texts by their names"),
+        ("select", {"candidates": ["age>1", "age>2"], "best": "x"}, "InvalidInput", "lowest or"),
+        ("select", {"candidates": ["age>1", "age>2"], "price": 0}, "InvalidInput", "price"),
+        ("transcript", {"limit": 0}, "InvalidInput", "from 1 to 200"),
+        ("transcript", {"newest": "yes"}, "InvalidInput", "true or false"),
+        ("describe", {"what": 1}, "InvalidInput", "there are none"),
+    ],
+)
+def test_what_cannot_be_meant(host, tool, arguments, kind, message):
+    error = host.error(tool, **arguments)
+    assert error["type"] == kind
+    assert message in error["message"]
+    assert "\n" not in error["message"]
+
+
+def test_all_or_none(host, folder):
+    """One of two questions is recorded and free, the other does not fit: neither is answered."""
+    error = host.error("ask_many", queries=["age > 0 + 0.5", "bmi > 17"])
+    assert error["type"] == "BudgetExhausted"
+    assert host.told("ask", query="age > 0 + 0.5")["recorded"]
+
+
+def test_an_unknown_tool_or_resource_is_the_protocols_error(host):
+    with pytest.raises(Exception, match="there is no such tool; there are describe"):
+        host.call("delete_everything")
+    with pytest.raises(Exception, match="there is no such resource"):
+        host.portal.call(host.client.read_resource, "holdfast://records")
+
+
+def test_too_few_records_yet(tmp_path):
+    made(tmp_path / "clinic", count=100).close()
+    with over_stdio(tmp_path / "clinic", log=tmp_path / "log.txt") as host:
+        assert host.error("ask", query="age > 1")["type"] == "NotReady"
+        quote = host.told("quote", query="age > 1")
+        assert (quote["allowed"], quote["more_records"]) == (False, 100)
+        assert "not ready" in text_of(host.call("budget"))
+        assert "now none" in text_of(host.call("describe"))
+
+
+class TestWhatNobodyForesaw:
+    """An error that is no HoldfastError may hold what a record holds."""
+
+    class Broken:
+        def status(self):
+            raise ValueError("the record of Mrs. Secret")
+
+    def test_nothing_of_it_is_told(self, caplog):
+        tools = ToolServer(lambda request: Guest(self.Broken()))
+        result = tools._called(BY_NAME["budget"], {}, None)
+        assert result.is_error
+        assert result.structured_content["error"]["type"] == "ServiceFailed"
+        assert "Secret" not in str(result)
+        [record] = caplog.records
+        assert record.getMessage().startswith("the tool budget failed: ValueError at /")
+        assert "Secret" not in caplog.text
+
+    def test_a_viewer_may_not_ask(self):
+        viewer = Guest(self.Broken(), Caller("eve", "viewer"))
+        tools = ToolServer(lambda request: viewer)
+        for name, tool in BY_NAME.items():
+            error = tools._called(tool, {}, None).structured_content["error"]
+            assert (error["type"] == "AccessDenied") == (name in ("ask", "ask_many", "select"))
+
+
+KINDS = [
+    kind
+    for _, kind in inspect.getmembers(errors, inspect.isclass)
+    if issubclass(kind, errors.HoldfastError) and kind is not errors.HoldfastError
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_error_has_words_and_a_shape(kind):
+    error = kind.__new__(kind)
+    error.args = ("it did\nnot work",)
+    error.__dict__.update(more_records=None, numbers={"n": float("inf")}, got={1, 2})
+    shape = error.to_dict()["error"]
+    assert json.loads(json.dumps(shape, allow_nan=False)) == shape
+    assert (shape["type"], shape["details"]["got"]) == (kind.__name__, "set")
+    first, advice = words.of_error(error).split("\n")
+    assert first.startswith(f"{kind.__name__}: ")
+    assert len(advice) > 30

@@ -1,0 +1,314 @@
+"""Whatever comes back, or does not: an error of Holdfast's, and never a second charge."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+
+import pytest
+
+import holdfast as hf
+from client.scripted import cut, error, raw, reply, reset, scripted
+from holdfast.client import connection
+
+PAGE = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+def unready(wait: str | None = None):
+    return error(
+        503, "StorageFailed", "it failed: busy; again", wait=wait, what="", reason="", hint=""
+    )
+
+
+def limited(wait: str):
+    return error(
+        429,
+        "RequestRefused",
+        "request refused: too many; wait",
+        wait=wait,
+        status=429,
+        reason="too many",
+        hint="wait",
+        retry_after=float(wait),
+    )
+
+
+BROKEN = {
+    "reset": reset,
+    "cut": cut,
+    "closed": raw(b""),
+    "no HTTP": raw(b"SSH-2.0-OpenSSH_9.2\r\n"),
+    "garbage": reply(200, b"{]"),
+    "no object": reply(200, b"[1, 2]"),
+    "NaN": reply(200, b'{"value": NaN}'),
+    "deep": reply(200, b"[" * 200_000),
+    "not UTF-8": reply(200, b'{"a": "\xff"}'),
+    "page of a proxy": reply(502, PAGE, "text/html"),
+    "page that says all is well": reply(200, PAGE, "text/html"),
+    "wrong type": reply(200, b"{}", "text/plain"),
+    "empty": reply(200, b""),
+    "another object": reply(200, {"hello": "world"}),
+    "error without a shape": reply(500, {"detail": "Internal Server Error"}),
+    "compressed": reply(200, b"\x1f\x8b\x08", Content_Encoding="gzip"),
+    "too short": reply(200, b"{", Content_Length="5000"),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+@pytest.mark.parametrize("key", [None, "mine"])
+def test_a_broken_answer_is_a_failed_service(fault, key, waits):
+    with (
+        scripted(*[BROKEN[fault]] * 4) as service,
+        hf.connect(service.url, retries=3) as session,
+        pytest.raises(hf.ServiceFailed) as caught,
+    ):
+        session.ask("age > 65", key=key)
+    if key is None:
+        assert service.paths == ["/v1/ask"]  # once and never again
+        assert waits == []
+    assert service.url in str(caught.value)
+    assert "\n" not in str(caught.value)
+    if fault != "another object":
+        told = str(caught.value)
+        assert ("may have been charged" in told and "key=" in told) == (key is None)
+        assert ("same key" in told) == (key is not None)
+
+
+@pytest.mark.parametrize("fault", ["reset", "cut", "closed"])
+def test_what_has_a_key_is_sent_again(fault, waits, local):
+    acts = [BROKEN[fault], BROKEN[fault], reply(200, local["answer"].to_dict())]
+    with scripted(*acts) as service, hf.connect(service.url, retries=3) as session:
+        assert session.ask("age > 65", key="mine") == local["answer"]
+    assert service.paths == ["/v1/ask"] * 3
+    assert {one.body for one in service.got if one.path == "/v1/ask"} == {
+        b'{"query": "age > 65", "key": "mine"}'
+    }
+    assert 0.1 <= waits[0] <= 0.2 < 2 * waits[1] <= 0.8
+
+
+def test_what_is_held_is_sent_again(waits, local):
+    told = {"round": 500, "answers_left": 3, "charge": 0.1}
+    acts = [reply(200, told), reset, reply(200, local["answer"].to_dict())]
+    with scripted(*acts) as service, hf.connect(service.url) as session:
+        session.hold(500)
+        session.ask("age > 65")
+    assert service.paths == ["/v1/hold", "/v1/ask", "/v1/ask"]
+    assert service.got[-1].json == {"query": "age > 65", "round": 500}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda session: session.quote("age > 65"),
+        lambda session: session.status(),
+        lambda session: session.verify(),
+        lambda session: session.hold(300),
+        lambda session: list(session.transcript),
+    ],
+)
+def test_what_changes_nothing_is_sent_again(call, waits):
+    with (
+        scripted(reset, unready(), cut, reset) as service,
+        hf.connect(service.url, retries=3) as session,
+        pytest.raises(hf.ServiceFailed),
+    ):
+        call(session)
+    assert len(service.paths) == 4
+    assert len(waits) == 3
+
+
+def test_retries_are_bounded_and_may_be_none(waits):
+    with (
+        scripted(reset, reset) as service,
+        hf.connect(service.url, retries=0) as session,
+        pytest.raises(hf.ServiceFailed),
+    ):
+        session.status()
+    assert (service.paths, waits) == (["/v1/status"], [])
+
+
+# -------------------------------------------------------------------------------- refusals
+
+
+def test_a_busy_service_is_asked_again(waits, local):
+    acts = [unready(), unready("2"), reply(200, local["answer"].to_dict())]
+    with scripted(*acts) as service, hf.connect(service.url) as session:
+        assert session.ask("age > 65", key="mine") == local["answer"]
+    assert len(waits) == 2
+    assert waits[1] == 2.0
+
+
+def test_a_rate_limit_is_waited_for(waits, local):
+    acts = [limited("7"), reply(200, local["quote"].to_dict())]
+    with scripted(*acts) as service, hf.connect(service.url) as session:
+        assert session.quote("age > 65") == local["quote"]
+    assert waits == [7.0]
+
+
+def test_a_date_is_waited_for_too(waits, local):
+    past = "Wed, 21 Oct 2015 07:28:00 GMT"
+    acts = [unready(past), reply(200, local["quote"].to_dict())]
+    with scripted(*acts) as service, hf.connect(service.url) as session:
+        session.quote("age > 65")
+    assert waits == [0.0]
+
+
+@pytest.mark.parametrize("wait", ["", "soon", "-3", "nan"])
+def test_a_strange_wait_does_no_harm(wait, waits, local):
+    acts = [unready(wait), reply(200, local["quote"].to_dict())]
+    with scripted(*acts) as service, hf.connect(service.url) as session:
+        assert session.quote("age > 65") == local["quote"]
+    assert len(waits) == 1
+    assert 0.0 <= waits[0] <= 0.2
+
+
+def test_a_wait_that_is_too_long_is_told(waits):
+    with (
+        scripted(limited("3600")) as service,
+        hf.connect(service.url) as session,
+        pytest.raises(hf.RequestRefused) as caught,
+    ):
+        session.quote("age > 65")
+    assert (caught.value.status, caught.value.retry_after, waits) == (429, 3600.0, [])
+
+
+@pytest.mark.parametrize("act", [unready("1"), limited("1")])
+def test_without_a_key_nothing_is_asked_twice(act, waits):
+    with (
+        scripted(act) as service,
+        hf.connect(service.url) as session,
+        pytest.raises((hf.StorageFailed, hf.RequestRefused)),
+    ):
+        session.ask("age > 65")
+    assert (service.paths, waits) == (["/v1/ask"], [])
+
+
+def test_a_refusal_is_final(waits):
+    denied = error(403, "AccessDenied", "access denied: no; x", status=403, reason="no", hint="x")
+    with (
+        scripted(denied) as service,
+        hf.connect(service.url) as session,
+        pytest.raises(hf.AccessDenied) as caught,
+    ):
+        session.ask("age > 65", key="mine")
+    assert vars(caught.value) == {"status": 403, "reason": "no", "hint": "x"}
+    assert (service.paths, waits) == (["/v1/ask"], [])
+
+
+@pytest.mark.parametrize(("status", "kind"), [(418, hf.RequestRefused), (500, hf.ServiceFailed)])
+def test_an_error_of_a_later_version_keeps_its_words(status, kind, waits):
+    with (
+        scripted(error(status, "Teapot", "short and stout", spout=1)) as service,
+        hf.connect(service.url) as session,
+        pytest.raises(kind, match="short and stout"),
+    ):
+        session.status()
+
+
+@pytest.mark.parametrize("type", ["os", "Mapping", "Any", "_restored", "annotations", "ValueError"])
+def test_an_error_is_never_anything_else_of_a_module(type, waits):
+    with (
+        scripted(error(422, type, "words")) as service,
+        hf.connect(service.url) as session,
+        pytest.raises(hf.RequestRefused, match="words"),
+    ):
+        session.status()
+
+
+def test_a_redirect_is_not_followed(waits):
+    place = "https://elsewhere.example/v1/ask"
+    with (
+        scripted(reply(307, b"", Location=place)) as service,
+        hf.connect(service.url) as session,
+        pytest.raises(hf.ServiceFailed, match=f"redirects to '{place}'") as caught,
+    ):
+        session.ask("age > 65")
+    assert service.paths == ["/v1/ask"]
+    assert "charged" not in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------ time
+
+
+def test_a_slow_answer_is_given_up(waits):
+    with scripted() as service, hf.connect(service.url, timeout=0.3) as session:
+        service.script.append(service.silence)
+        began = time.monotonic()
+        with pytest.raises(hf.ServiceFailed, match=r"in time.*same key"):
+            session.ask("age > 65", key="mine")
+        assert time.monotonic() - began < 5.0
+    assert (service.paths, waits) == (["/v1/ask"], [])  # who waited long enough is not kept waiting
+
+
+def test_an_answer_that_never_ends_is_given_up(waits):
+    with scripted() as service, hf.connect(service.url, timeout=0.5) as session:
+        service.script.append(service.dripping)
+        with pytest.raises(hf.ServiceFailed, match=r"still coming after 0\.5 seconds"):
+            session.status()
+
+
+@pytest.mark.parametrize("declared", [None, str(10**15), "9" * 30])
+def test_too_much_is_not_read(declared, waits, monkeypatch):
+    monkeypatch.setattr(connection, "MOST_BYTES", 1 << 20)
+    body = b" " * (1 << 21)
+    act = reply(200, body) if declared is None else reply(200, body, Content_Length=declared)
+    with (
+        scripted(act) as service,
+        hf.connect(service.url, retries=0) as session,
+        pytest.raises(hf.ServiceFailed, match="more than 1,048,576 bytes"),
+    ):
+        session.status()
+
+
+# ------------------------------------------------------------------------------ connections
+
+
+def test_nobody_there(waits):
+    with pytest.raises(hf.ServiceFailed, match="no connection") as caught:
+        hf.connect(f"http://127.0.0.1:{free_port()}", retries=2)
+    assert len(waits) == 2
+    assert isinstance(caught.value, ConnectionError)
+
+
+def test_no_such_host(waits):
+    with pytest.raises(hf.ServiceFailed, match="no connection"):
+        hf.connect("http://nowhere.invalid", retries=0)
+
+
+def test_without_a_key_what_never_left_is_sent_again(waits, local):
+    """The service went away and comes back: a connection that was refused charged nothing."""
+    with scripted() as service:
+        session = hf.connect(service.url, retries=2)
+    with pytest.raises(hf.ServiceFailed) as caught:
+        session.ask("age > 65")
+    assert len(waits) == 2
+    assert "charged" not in str(caught.value)
+
+
+def test_tls_where_there_is_none(waits):
+    with scripted() as service, pytest.raises(hf.ServiceFailed, match="TLS"):
+        hf.connect(service.url.replace("http:", "https:"))
+    assert waits == []
+
+
+def test_threads_do_not_get_each_others_answers(local):
+    count, found = 24, {}
+    with scripted() as service, hf.connect(service.url) as session:
+        quote = local["quote"].to_dict()
+        service.by = lambda got: reply(200, {**quote, "query": got.json["query"]})
+
+        def ask(i: int) -> None:
+            found[i] = session.quote(f"q{i}").query
+
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert found == {i: f"q{i}" for i in range(count)}

@@ -1,0 +1,154 @@
+"""What comes back is what the library has: the same objects, byte for byte, and the same errors."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from dataclasses import fields, replace
+
+import pytest
+
+import holdfast as hf
+from holdfast import errors
+from holdfast.client.reading import RESULTS, Unreadable, error_of, read, result_of
+from holdfast.session import answers
+from meta.test_errors import KINDS
+from meta.test_errors import made as made_error
+from runtime import made
+from workload import CASES, YOUTH, in_process
+
+
+def sent(shown):
+    """Through JSON, as over a wire."""
+    return json.loads(json.dumps(shown.to_dict(), allow_nan=False))
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """A result of every query there is, and what else a dataset shows."""
+    with made(tmp_path_factory.mktemp("reading") / "clinic", count=2000) as dataset:
+        dataset.register(YOUTH)
+        session = dataset.session("ann")
+        with pytest.MonkeyPatch.context() as patch:
+            in_process(patch)
+            results = {name: session.ask(case.query) for name, case in CASES.items()}
+        undetermined = session.ask("rate(age > 3, age > 98)")
+        assert undetermined.value is None
+        shown = [
+            session.budget,
+            session.quote("age > 3"),
+            session.quote(hf.rate("age > 3", given="age > 1")),
+            dataset.status(),
+            dataset.verify(),
+            dataset.outlook(),
+            *dataset.rounds,
+            *dataset.growth(),
+            hf.Appended(3, 4),
+        ]
+        return {**results, "undetermined": undetermined}, shown
+
+
+@pytest.mark.parametrize("name", [*CASES, "undetermined"])
+def test_a_result_comes_back_as_it_was(name, told):
+    result = told[0][name]
+    again = result_of(sent(result))
+    assert type(again) is type(result)
+    assert again == result
+    assert hash(again) == hash(result)
+    assert json.dumps(again.to_dict()) == json.dumps(result.to_dict())
+    assert (str(again), repr(again), again.explain()) == (
+        str(result),
+        repr(result),
+        result.explain(),
+    )
+    for field in fields(result):
+        assert type(getattr(again, field.name)) is type(getattr(result, field.name)), field.name
+
+
+def test_all_kinds_of_results_are_among_them(told):
+    assert {type(result) for result in told[0].values()} == set(RESULTS)
+    found = {
+        kind
+        for _, kind in inspect.getmembers(answers, inspect.isclass)
+        if issubclass(kind, answers.Result) and kind is not answers.Result
+    }
+    assert found == set(RESULTS)
+
+
+def test_whatever_else_is_shown_comes_back_as_it_was(told):
+    for shown in told[1]:
+        again = read(type(shown), sent(shown))
+        assert again == shown
+        assert json.dumps(again.to_dict()) == json.dumps(shown.to_dict())
+
+
+def test_what_came_back_is_frozen(told):
+    again = result_of(sent(told[0]["fraction"]))
+    with pytest.raises(AttributeError):
+        again.value = 0.0
+    with pytest.raises(TypeError):
+        again.terms["noise"] = 0.0
+
+
+@pytest.mark.parametrize("name", ["fraction", "cells", "rate", "gate", "select", "fit"])
+def test_other_values_are_refused(name, told):
+    values = sent(told[0][name])
+    others = ["text", 1.5, None, [1, 2, 3], {"a": []}, True]
+    for field in values:
+        refused = 0
+        for other in others:
+            try:
+                result_of({**values, field: other})
+            except Unreadable:
+                refused += 1
+        assert refused >= 4, field
+        with pytest.raises(Unreadable):
+            result_of({key: value for key, value in values.items() if key != field})
+    for whole in ({**values, "more": 1}, [values], None, "text", {}):
+        with pytest.raises(Unreadable):
+            result_of(whole)
+
+
+def test_whole_numbers_may_stand_for_others_and_not_the_reverse(told):
+    values = sent(told[0]["fraction"])
+    assert type(result_of({**values, "value": 1}).value) is float
+    for name, wrong in (("round", 1.0), ("recorded", 1), ("entry", True), ("value", 1e999)):
+        with pytest.raises(Unreadable, match=name):
+            result_of({**values, name: wrong})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_comes_back_as_it_was(kind):
+    error = made_error(kind)
+    body = {"error": {"type": kind.__name__, "message": str(error), "details": vars(error)}}
+    again = error_of(422, json.loads(json.dumps(body)), None)
+    assert type(again) is kind
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"error": "no"},
+        {"error": {}},
+        {"error": {"type": "InvalidInput"}},
+        {"error": {"type": 3, "message": "m", "details": {}}},
+        {"error": {"type": "InvalidInput", "message": None, "details": {}}},
+    ],
+)
+def test_what_is_no_error_is_none(values):
+    assert error_of(422, values, None) is None
+
+
+def test_an_error_without_details_keeps_its_words():
+    told = {"error": {"type": "InvalidInput", "message": "words"}}
+    error = error_of(422, told, None)
+    assert type(error) is errors.RequestRefused
+    assert "words" in str(error)
+
+
+def test_a_choice_is_renamed_for_its_caller(told):
+    choice = told[0]["select"]
+    assert result_of(sent(replace(choice, name="mine"))).name == "mine"

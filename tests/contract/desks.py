@@ -1,0 +1,64 @@
+"""Two ways to the same kind of dataset: in this process, and through a service over HTTP."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import holdfast as hf
+from holdfast.planning import Plan
+from holdfast.server.tokens import TokenBook
+from holdfast.session.dataset import Dataset
+from runtime import made, records
+from service import served
+
+
+class LocalDesk:
+    """Sessions of a dataset that is open here."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.dataset: Any = Dataset(path)
+
+    def session(self, analyst: str = "ann", limit: float | None = None) -> Any:
+        return self.dataset.session(analyst, limit=limit)
+
+    def close(self) -> None:
+        self.dataset.close()
+
+
+class RemoteDesk:
+    """Sessions of a dataset that is served on a port of its own; the custodian has a token too."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._tokens = TokenBook(path)
+        self._open = ExitStack()
+        custodian = self.token("custodian", "custodian")
+        self.url = self._open.enter_context(served(path))
+        self.dataset: Any = self._open.enter_context(hf.connect(self.url, custodian))
+
+    def token(self, analyst: str = "ann", role: Any = "analyst", limit: float | None = None) -> str:
+        return self._tokens.create(analyst, role, seconds=None, limit=limit)[1]
+
+    def session(self, analyst: str = "ann", limit: float | None = None) -> Any:
+        token = self.token(analyst, limit=limit)
+        return self._open.enter_context(hf.connect(self.url, token))
+
+    def close(self) -> None:
+        self._open.close()
+
+
+DESKS = {"local": LocalDesk, "remote": RemoteDesk}
+
+
+def prepared(path: Path, count: int, plan: Plan | None = None) -> Path:
+    """A dataset with so many records, which nobody has open."""
+    made(path, plan, count).close()
+    return path
+
+
+def more(desk: Any, start: int, stop: int) -> None:
+    """Records arrive."""
+    desk.dataset.append(records(start, stop))

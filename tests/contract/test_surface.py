@@ -1,0 +1,79 @@
+"""What a local session has, a remote one has: found by looking, so that nothing is forgotten."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import holdfast as hf
+from holdfast.client import RemoteTranscript
+
+OF_THE_DATASET = (
+    "append",
+    "close",
+    "columns",
+    "n",
+    "outlook",
+    "plan",
+    "rounds",
+    "status",
+    "transcript_of",
+    "verify",
+)
+PAIRS = [
+    *((hf.Session, hf.RemoteSession, name) for name in vars(hf.Session)),
+    *((hf.Dataset, hf.RemoteSession, name) for name in OF_THE_DATASET),
+    *((hf.Transcript, RemoteTranscript, name) for name in vars(hf.Transcript)),
+]
+PUBLIC = [pair for pair in PAIRS if not pair[2].startswith("_")]
+
+
+def shape(kind: type, name: str) -> object:
+    """Property or method and, of a method, its parameters."""
+    found = inspect.getattr_static(kind, name, None)
+    if not callable(found):
+        return type(found)
+    parameters = inspect.signature(found).parameters.values()
+    return [(one.name, one.kind, one.default) for one in parameters]
+
+
+def differing(pairs) -> list[str]:
+    return [name for here, there, name in pairs if shape(here, name) != shape(there, name)]
+
+
+def test_a_remote_session_has_all_that_a_local_one_has():
+    assert differing(PUBLIC) == []
+    assert len(PUBLIC) > 20
+
+
+@pytest.mark.parametrize("method", ["ask", "ask_many", "hold", "quote", "at", "scorer"])
+def test_types_are_the_same_where_classes_are_not(method):
+    """As they are written: what is given and, but for transcripts, what comes back."""
+    here, there = getattr(hf.Session, method), getattr(hf.RemoteSession, method)
+    assert inspect.signature(here) == inspect.signature(there)
+
+
+def test_both_say_who_asks(session):
+    assert session.analyst == "ann"
+    assert "ann" in repr(session)
+
+
+class TestThatTheCheckCanFail:
+    def test_by_a_method_that_is_missing(self):
+        class More(hf.Session):
+            def whisper(self) -> None: ...
+
+        assert differing([(More, hf.RemoteSession, "whisper")]) == ["whisper"]
+
+    def test_by_another_signature(self):
+        class Other(hf.Session):
+            def hold(self, round: int | None, gently: bool = False) -> None: ...
+
+        assert differing([(Other, hf.RemoteSession, "hold")]) == ["hold"]
+
+    def test_by_a_property_that_is_a_method(self):
+        class Other(hf.Session):
+            def budget(self) -> None: ...
+
+        assert differing([(Other, hf.RemoteSession, "budget")]) == ["budget"]

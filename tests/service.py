@@ -1,0 +1,146 @@
+"""Services for tests: real ones, on a free port of this machine, in a thread or in a process."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from holdfast.server.running import Runner, address_of, listening
+from holdfast.server.service import Service
+from holdfast.server.settings import Settings
+from holdfast.server.tokens import Role, TokenBook
+from holdfast.session.dataset import Dataset
+from noise_sources import FastSeededNoise
+
+PATIENT = 30.0
+QUICK = Settings(rate=100_000.0)
+"""No test waits for its turn, but those of rates."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A service that runs in a thread of this process."""
+
+    url: str
+    service: Service
+
+    @property
+    def dataset(self) -> Dataset:
+        return self.service.dataset
+
+    def token(self, role: Role = "analyst", analyst: str = "ann", **options: Any) -> str:
+        """A new token; from the first one on, everybody needs one."""
+        options = {"seconds": 3600.0, **options}
+        return self.service.book.create(analyst, role, **options)[1]
+
+
+@contextmanager
+def running(
+    dataset: Dataset, settings: Settings = QUICK, book: TokenBook | None = None
+) -> Iterator[Running]:
+    """Serve a dataset that is open; it stays open afterwards."""
+    service = Service(dataset, settings, book)
+    runner, listener = Runner(service), listening("127.0.0.1", 0)
+    thread = threading.Thread(target=runner.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    until = time.monotonic() + PATIENT
+    while not runner.started:
+        assert thread.is_alive()
+        assert time.monotonic() < until, "the service did not start"
+        time.sleep(0.005)
+    try:
+        yield Running(address_of(listener), service)
+    finally:
+        runner.should_exit = True
+        thread.join(PATIENT)
+        listener.close()
+        assert not thread.is_alive(), "the service did not stop"
+
+
+@contextmanager
+def served(path: Path, *, seed: int = 2, settings: Settings = QUICK) -> Iterator[str]:
+    """Open and serve a dataset; yields the address."""
+    with Dataset(path, FastSeededNoise(seed)) as dataset, running(dataset, settings) as run:
+        yield run.url
+
+
+# ------------------------------------------------------------------------------- plain requests
+
+
+@dataclass(frozen=True)
+class Got:
+    """What came back."""
+
+    status: int
+    headers: dict[str, str]
+    content: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+    @property
+    def error(self) -> str:
+        """The class of the error."""
+        return str(self.json["error"]["type"])
+
+
+def send(
+    url: str,
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    token: str | None = None,
+    headers: dict[str, str] | None = None,
+) -> Got:
+    """One request by the standard library, so that nothing of ours is on both ends."""
+    place = urlsplit(url)
+    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=PATIENT)
+    given = dict(headers or {})
+    if token is not None:
+        given["Authorization"] = f"Bearer {token}"
+    if body is not None and not isinstance(body, bytes):
+        body = json.dumps(body).encode()
+        given.setdefault("Content-Type", "application/json")
+    try:
+        connection.request(method, path, body, given)
+        response = connection.getresponse()
+        content = response.read()
+        return Got(response.status, {k.lower(): v for k, v in response.getheaders()}, content)
+    finally:
+        connection.close()
+
+
+# ------------------------------------------------------------------------------------ processes
+
+
+@contextmanager
+def serving(path: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """`holdfast serve` in a process of its own; yields its address and the process."""
+    command = [sys.executable, "-m", "holdfast", "serve", str(path), "--port", "0", *options]
+    log = (path.parent / "service.log").open("a")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("serving at "), (line, process.poll())
+        yield line.split()[2], process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+        log.close()
