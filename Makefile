@@ -13,6 +13,7 @@ UV_VERSION := 0.13.7
 # dev.txt holds all of demo.txt at the same versions, so one environment serves both.
 DEMO_READY := $(VENV)/.demo-ready
 DEV_READY := $(VENV)/.dev-ready
+BROWSER_READY := $(VENV)/.browser-ready
 
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
@@ -55,7 +56,7 @@ docs: $(DEV_READY)  ## the documentation as a site, in site/; a dead link is an 
 pages: $(DEV_READY)  ## write docs/reference/cli.md anew, from the command's own help
 	@$(BIN)/python docs/machinery/commands.py
 
-unit: $(DEV_READY)  ## the tests, and every example in docstrings, README and docs
+unit: $(DEV_READY) $(BROWSER_READY)  ## the tests, and every example in docstrings, README and docs
 	@echo "==> pytest: tests and examples, in $(JOBS) processes"
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
 
@@ -117,6 +118,23 @@ $(DEV_READY): requirements/dev.txt pyproject.toml | $(VENV)/.created
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@$(PIP) check || { echo "requirements/ and pyproject.toml disagree: make lock"; exit 1; }
 	@touch $@ $(DEMO_READY)
+
+# The page is tested in a real browser: one that is there, Debian's, or Playwright's own.
+$(BROWSER_READY): | $(DEV_READY)
+	@if [ -n "$$HOLDFAST_CHROMIUM" ] || command -v chromium >/dev/null || \
+		command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		echo "==> set-up: chromium, from the distribution"; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; \
+	elif command -v apt-get >/dev/null && sudo -n true 2>/dev/null; then \
+		echo "==> set-up: chromium, from the distribution"; \
+		sudo -n apt-get update -qq && sudo -n apt-get install -y -qq --no-install-recommends chromium; \
+	else \
+		echo "==> set-up: chromium, by Playwright"; \
+		$(BIN)/python -m playwright install chromium; \
+	fi || { echo "The tests of the page need a browser. On Debian and Ubuntu: sudo apt install chromium;"; \
+		echo "elsewhere install Chromium or Chrome, or name one: HOLDFAST_CHROMIUM=/path/to/it make test"; exit 1; }
+	@touch $@
 
 .venv-lock/.ready: Makefile
 	$(need_python)

@@ -51,7 +51,11 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket that is bound already: its port is known, and who connects from now on waits."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=1024)
+        listener = socket.create_server((host, port), family=family, backlog=1024)
+        # Connections inherit it. asyncio sets it only where a socket names its protocol, and this
+        # one does not: each response would wait 40 ms for the client's acknowledgement.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         hint = "choose another --host or --port"

@@ -13,9 +13,9 @@ export class Refusal extends Error {
     this.retryAfter = retryAfter;
   }
 
-  /** Whether the request may not have arrived, so that trying again with the same key is right. */
+  /** Whether nobody knows if it was done, so that trying again with the same key is right. */
   get isLost() {
-    return this.status === 0 || this.status >= 502;
+    return this.status === 0 || this.status >= 500;
   }
 }
 

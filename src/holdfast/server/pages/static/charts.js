@@ -31,6 +31,8 @@ export function figure({ title, note, label, draw, rows, tall = 220 }) {
     if (room < 60 || room === drawn) return;
     drawn = room;
     const picture = draw(room);
+    // Plot labels its groups ("area", "rule") for its own sake; one label for the whole is better.
+    for (const part of picture.querySelectorAll("[aria-label]")) part.removeAttribute("aria-label");
     picture.setAttribute("role", "img");
     picture.setAttribute("aria-label", label);
     canvas.replaceChildren(picture);

@@ -23,6 +23,7 @@ export function follow(onStatus, onState) {
       onState("connecting");
       controller = new AbortController();
       let watchdog;
+      let ended = false;
       const alive = () => {
         clearTimeout(watchdog);
         watchdog = setTimeout(() => controller.abort(), SILENCE);
@@ -35,6 +36,7 @@ export function follow(onStatus, onState) {
         attempt = 0;
         onState("live");
         await read(response.body, alive, onStatus);
+        ended = true; // streams last an hour; the next one follows without alarm
       } catch (error) {
         if (stopped) return;
         if (error.status === 401) return onState("denied");
@@ -44,7 +46,7 @@ export function follow(onStatus, onState) {
       if (stopped) return;
       // Later and later, and not all clients at once.
       const wait = Math.min(SOONEST * 2 ** attempt++, LATEST) * (0.75 + 0.5 * Math.random());
-      onState("waiting", Math.ceil(wait / 1000));
+      onState(ended ? "connecting" : "waiting", Math.ceil(wait / 1000));
       await new Promise((resolve) => {
         wake = resolve;
         setTimeout(resolve, wait);

@@ -134,6 +134,13 @@ function denied(refusal) {
 }
 
 addEventListener("holdfast-denied", (event) => denied(event.detail));
+// A browser keeps few connections to one host: a tab that nobody looks at lets go of its own.
+document.addEventListener("visibilitychange", () => {
+  if (!state.status) return;
+  state.stop?.();
+  state.stop = null;
+  if (!document.hidden) connect(false);
+});
 addEventListener("popstate", () => state.status && route());
 document.getElementById("twin-link").addEventListener("click", (event) => openJson(event, event.currentTarget.getAttribute("href")));
 document.addEventListener("click", (event) => {
