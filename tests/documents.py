@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import shlex
 import subprocess
+import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -98,10 +100,26 @@ class Reader:
     """What was printed since it was called last: on standard output, and on standard error."""
     code: int = 0
     names: dict[str, object] = field(default_factory=lambda: {"__name__": "__main__"})
+    services: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+    """What the page serves, by the address that it really has."""
+    addresses: dict[str, str] = field(default_factory=dict)
+    """Where a page says that something is served, and where it really is."""
 
     def run(self, command: str) -> str:
         """Run a command; returns what a terminal shows, and keeps the exit code."""
+        for said, real in self.addresses.items():
+            command = command.replace(said, real)
+        output = self._run(command)
+        for said, real in self.addresses.items():
+            output = output.replace(real, said)
+        return output
+
+    def _run(self, command: str) -> str:
         words = tokens(command)
+        if words[:2] == ["holdfast", "serve"]:
+            return self._serve(words[2:])
+        if words[0] == "export":
+            return self._export(command, words[1].partition("=")[0])
         operators = [word for word in words if _OPERATORS.fullmatch(word)]
         into = words[-1] if operators == [">"] and words[-2] == ">" else None
         if words[0] != "holdfast" or "$" in command or (operators and into is None):
@@ -116,6 +134,44 @@ class Reader:
             return out + err
         Path(into).write_text(out, encoding="utf-8")
         return err
+
+    def _serve(self, options: list[str]) -> str:
+        """In another terminal: it goes on while the page does, at a port that nobody else has."""
+        said = "8750"
+        if "--port" in options:
+            at = options.index("--port")
+            said = options[at + 1]
+            del options[at : at + 2]
+        command = [sys.executable, "-m", "holdfast", "serve", *options, "--port", "0"]
+        log = self.folder / f"service-{len(self.services)}.log"
+        with log.open("w") as file:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            process.communicate()
+            self.code = process.returncode
+            return log.read_text(encoding="utf-8")
+        self.code = 0
+        real = line.split()[2]
+        self.services[real] = process
+        self.addresses[f"http://127.0.0.1:{said}"] = real
+        return line
+
+    def _export(self, command: str, name: str) -> str:
+        """What a shell would remember for the commands after it."""
+        finished = subprocess.run(
+            ["bash", "-c", f'{command}\nprintf %s "${name}"'], capture_output=True, text=True
+        )
+        self.code = finished.returncode
+        os.environ[name] = finished.stdout
+        return finished.stderr
+
+    def close(self) -> None:
+        """Stop what the page served."""
+        for process in self.services.values():
+            process.terminate()
+            process.communicate(timeout=30)
 
     def _in_a_shell(self, command: str) -> str:
         before = f"(exit {self.code})\n"  # for whoever asks for $?

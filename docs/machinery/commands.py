@@ -43,6 +43,7 @@ _MEANINGS = {
 _ARGUMENTS = {
     "candidates": "two or more [queries](queries.md) to choose from",
     "dataset": "the dataset's folder or, where there is `--token-file`, the address of a service",
+    "id": "the id of a token, as `holdfast token list` shows it",
     "model": "an ONNX file",
     "plan_or_dataset": "a file that `holdfast plan --json` wrote, or a dataset's folder",
     "queries": "one or more [queries](queries.md)",
@@ -144,6 +145,8 @@ def _codes(command: click.Command) -> str:
         codes.add(5)
     if "key" in names:  # it charges
         codes.add(3)
+    if "token_file" in names:  # it may be a service's
+        codes.add(8)
     if command.name == "gate":
         codes |= set(GATE_CODES.values())
     if "plan_or_dataset" in names:

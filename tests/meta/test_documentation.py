@@ -33,6 +33,7 @@ PLAN = ROOT / "docs" / "reference" / "plan.md"
 # Two pages of reference: what is planned, and what runs; and one of the lab.
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in (PLAN, PLAN.with_name("runtime.md")))
 LAB = PLAN.with_name("lab.md").read_text(encoding="utf-8")
+HTTP = PLAN.with_name("http.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 
 ERRORS = [
@@ -63,6 +64,8 @@ OPTIONS = [(path, name) for path, command in COMMANDS.items() for name in option
 
 def page_of(path: str) -> str:
     """Where a command is described."""
+    if path.startswith(("holdfast serve", "holdfast token", "holdfast mcp")):
+        return HTTP
     return LAB if path.startswith("holdfast lab") else TEXT
 
 

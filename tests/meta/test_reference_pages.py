@@ -195,7 +195,7 @@ def every_kind(tmp_path_factory):
     with made(path, plan, 100) as dataset:
         numbers = pl.int_range(20_000, eager=True)
         table = {"age": numbers % 90, "bmi": numbers % 50 * 1.0}
-        dataset.append(pl.DataFrame(table).with_columns(city=pl.lit("Oslo")))
+        dataset.append(pl.DataFrame(table).with_columns(city=pl.lit("Oslo")), key="records")
         dataset.register(hf.Statistic("half", lambda table: 0.5, constant=1, columns=["age"]))
         session = dataset.session()
         session.ask("age > 65", key="one")

@@ -23,6 +23,7 @@ from documents import (
     Fence,
     Reader,
     agrees,
+    clinic,
     fences,
     may_end_with,
     prepare,
@@ -88,7 +89,13 @@ def reader(capsys, monkeypatch, tmp_path):
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    return Reader(tmp_path, capsys.readouterr)
+    monkeypatch.delenv("HOLDFAST_TOKEN", raising=False)
+    before = dict(os.environ)
+    reader = Reader(tmp_path, capsys.readouterr)
+    yield reader
+    reader.close()
+    for name in set(os.environ) - set(before):
+        del os.environ[name]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -160,6 +167,17 @@ class TestThatTheChecksCanFail:
         text = "```console\n$ holdfast status nowhere\nholdfast: ...\n$ echo $?\n2\n```\n"
         assert self.run(text, reader) == []
         assert len(self.run(text.replace("\n2\n", "\n0\n"), reader)) == 1
+
+    def test_what_is_served_and_exported(self, reader):
+        clinic(reader.folder / "clinic")
+        text = (
+            "```console\n$ holdfast serve clinic\nserving at http://127.0.0.1:8750 (...\n"
+            "$ export HOLDFAST_TOKEN=$(holdfast token create clinic --analyst ann)\n...\n"
+            '$ holdfast ask http://127.0.0.1:8750 smoker --json\n..."analyst": "ann"...\n```\n'
+        )
+        assert self.run(text, reader) == []
+        [wrong] = self.run(text.replace("smoker", "smokes"), reader)[-1:]
+        assert "ended with 2" in wrong
 
     def test_python_of_a_story(self, reader):
         text = (
