@@ -19,6 +19,12 @@ SAYS = {
     "climb.py": ["and the truth is 0.5: a miss", "which holds", "the budget is exhausted at round"],
     "dashboard.py": ["intervals, 0 of them wrong", "4 answers, cost 0;"],
     "tune_model.py": ["249 questions", "it is better", "the budget is exhausted at round 100,000"],
+    "agent_loop.py": [
+        "stop: 25 proposals brought less than the width",
+        "refused: the plan's answers do not suffice",
+        ": it holds",
+        ": a miss",
+    ],
     "ci_gate.py": ["exit code 0, pass", "exit code 6, fail", "exit code 7, undecided", "free)"],
     "pipeline.py": ["killed: day 3", "told again, free", "record 1,700, column 'minutes'"],
     "onnx_contest.py": ["must be without random operators", "within its interval"],

@@ -1,0 +1,232 @@
+"""An agent that improves a model through MCP, against a holdout it never sees, and stops by itself.
+
+The agent is a script here, but it does what a language model in a loop does: it reads what the
+tools say of themselves, proposes a change, asks whether that is better, keeps it if so, and goes
+on. Proposals are features, thresholds, and special cases for the records that it gets wrong. A
+quarter of the records is pure chance, so there is always a special case that seems to help.
+
+It asks through `holdfast mcp`, quotes before it asks (quotes are free), keeps a change only if all
+of its interval is above zero, and stops when nothing that it proposes could matter: what is to be
+gained is within the widths, or the budget has no room. The same loop on raw numbers has no reason
+to stop. A million fresh records, which only this program has, say which score was true.
+
+    python examples/agent_loop.py [FOLDER]          (needs the extra mcp)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from mcp import Client, StdioServerParameters
+
+import holdfast as hf
+
+FEATURES = [f"x{i}" for i in range(8)]  # only x0 and x1 matter
+RECORDS, FRESH = 40_000, 1_000_000
+PATIENCE = 25  # proposals in a row that bring nothing, before the agent believes it
+KEPT_BACK = 1  # answer, for the question at the end
+TIRELESS = 3_000  # proposals of the loop on raw numbers, which nothing stops
+
+
+def records(count: int, random: np.random.Generator) -> pl.DataFrame:
+    """Features, an outcome that two of them tell, and new customers, of whom nothing is known."""
+    block = random.normal(size=(count, len(FEATURES)))
+    new, odd = random.random(count) < 0.25, random.random(count) < 0.02
+    outcome = np.where(new, random.random(count) < 0.5, (block[:, 0] + block[:, 1] > 0) ^ odd)
+    columns = dict(zip(FEATURES, block.T, strict=True))
+    return pl.DataFrame({"outcome": outcome, "new": new, **columns})
+
+
+# ------------------------------------------------------------------------------------ the model
+
+
+@dataclass(frozen=True)
+class Case:
+    """New customers with a feature in a range are predicted otherwise than the rule says."""
+
+    feature: str
+    low: float
+    high: float
+
+    def holds(self, frame: pl.DataFrame) -> np.ndarray:
+        """For which records that one can see."""
+        values = frame[self.feature].to_numpy()
+        return frame["new"].to_numpy() & (values >= self.low) & (values <= self.high)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A sum of features above a threshold, and special cases."""
+
+    weights: tuple[tuple[str, int], ...] = ()
+    threshold: float = 0.0
+    cases: tuple[Case, ...] = ()
+
+    @property
+    def right(self) -> str:
+        """The query: is the rule right on a record?"""
+        terms = " + ".join(f"{weight} * {name}" for name, weight in self.weights) or "0"
+        said = f"{terms} > {self.threshold}"
+        for case in self.cases:
+            where = f"new and {case.feature} between {case.low} and {case.high}"
+            said = f"case when {where} then not ({said}) else {said} end"
+        return f"({said}) = outcome"
+
+    def predict(self, frame: pl.DataFrame) -> np.ndarray:
+        """What it says of records that one can see."""
+        zero = np.zeros(frame.height)
+        total = sum((weight * frame[name].to_numpy() for name, weight in self.weights), zero)
+        said = total > self.threshold
+        for case in self.cases:
+            said ^= case.holds(frame)
+        return said
+
+
+def score(said: np.ndarray, frame: pl.DataFrame) -> float:
+    """How often a prediction is right."""
+    return float((said == frame["outcome"].to_numpy()).mean())
+
+
+def proposals(random: np.random.Generator) -> Iterator[Any]:
+    """What to try next, without end: features first, then thresholds, then special cases."""
+    for name in random.permutation(FEATURES):
+        yield from (lambda rule, n=str(name), w=w: _weighed(rule, n, w) for w in (1, -1))
+    for step in (0.25, -0.25):
+        yield lambda rule, step=step: replace(rule, threshold=rule.threshold + step)
+    while True:
+        name, low = str(random.choice(FEATURES)), round(float(random.normal()), 3)
+        case = Case(name, low, round(low + 0.02, 3))
+        yield lambda rule, case=case: replace(rule, cases=(*rule.cases, case))
+
+
+def _weighed(rule: Rule, name: str, weight: int) -> Rule:
+    return replace(rule, weights=(*(p for p in rule.weights if p[0] != name), (name, weight)))
+
+
+# ------------------------------------------------------------------------------------- the agent
+
+
+class Tools:
+    """The tools of the server, as an agent's host offers them."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.last = ""  # what the last call said, in words
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        result = await self._client.call_tool(tool, arguments)
+        self.last = result.content[0].text
+        return result.structured_content
+
+    async def read(self) -> None:
+        """What a model does first: see what there is, and what it costs."""
+        for tool in (await self._client.list_tools()).tools:
+            cost = "free" if tool.annotations.read_only_hint else "charged"
+            print(f"{tool.name:<12}{cost:<9}{tool.title}")
+            assert tool.annotations.read_only_hint or "Refusals are final" in tool.description
+
+
+async def improve(tools: Tools, random: np.random.Generator) -> Rule:
+    """The loop. Each question depends on all answers before it."""
+    rule, fruitless, asked = Rule(), 0, 0
+    for propose in proposals(random):
+        new = propose(rule)
+        question = f"difference({new.right}, {rule.right})"
+        quote = await tools.call("quote", query=question)
+        if not quote["allowed"] or quote["answers_left"] <= KEPT_BACK:
+            print(f"stop: the budget has no room ({tools.last.splitlines()[0]})")
+            break
+        gain = await tools.call("ask", query=question, key=f"proposal {asked}")
+        asked, fruitless = asked + 1, fruitless + 1
+        if gain["interval"][0] > 0:  # all of it, so it is better for sure
+            rule, fruitless = new, 0
+            print(f"kept: {rule.right:<44}{tools.last.splitlines()[0]}")
+        if fruitless == PATIENCE:
+            width = gain["width"]
+            print(f"stop: {PATIENCE} proposals brought less than the width, ± {width:.2f}")
+            break
+    print(f"{asked} questions asked")
+    return rule
+
+
+def improve_on_raw_numbers(frame: pl.DataFrame, random: np.random.Generator) -> tuple[Rule, float]:
+    """The same loop with the records in hand, where better is whatever scores higher."""
+    rule = Rule()
+    said = rule.predict(frame)
+    for _, propose in zip(range(TIRELESS), proposals(random), strict=False):
+        new = propose(rule)
+        is_case = len(new.cases) > len(rule.cases)
+        tried = said ^ new.cases[-1].holds(frame) if is_case else new.predict(frame)
+        if score(tried, frame) > score(said, frame):
+            rule, said = new, tried
+    return rule, score(said, frame)
+
+
+def say(text: str) -> None:
+    print(f"\n==> {text}")
+
+
+async def main(folder: Path) -> None:
+    path = folder / "agent_loop"
+    shutil.rmtree(path, ignore_errors=True)
+    random = np.random.default_rng(20261118)
+
+    say("the custodian: 40,000 records behind Holdfast, every fraction within ±0.05")
+    plan = hf.plan(n0=RECORDS, n=RECORDS, alpha=0.05, beta=0.05)
+    held = records(RECORDS, random)
+    with hf.create(path, plan=plan, like=held) as dataset:
+        print(dataset.append(held), f"and room for {plan.queries} answers")
+
+    say("the agent: start `holdfast mcp`, and read what the tools say of themselves")
+    command = ["-m", "holdfast", "mcp", str(path), "--analyst", "agent"]
+    async with Client(StdioServerParameters(command=sys.executable, args=command)) as client:
+        tools = Tools(client)
+        await tools.read()
+        await tools.call("budget")
+        print(tools.last)
+
+        say("improve: propose, quote, ask; keep what is better for sure")
+        rule = await improve(tools, np.random.default_rng(7))
+
+        say("how good is it?")
+        final = await tools.call("ask", query=rule.right, key="final")
+        print(tools.last)
+
+        say("one wish more: the best of two rules, at the price of a hundred answers")
+        wish = f"select(highest, 100, {rule.right}, {Rule().right})"
+        quote = await tools.call("quote", query=wish)
+        print(tools.last)
+        assert not quote["allowed"]  # so the agent does not ask
+
+    say("the same loop on raw numbers: keep whatever scores higher")
+    naive, found = improve_on_raw_numbers(held, np.random.default_rng(7))
+    error = 1.96 * (found * (1 - found) / RECORDS) ** 0.5
+    print(f"{TIRELESS:,} proposals, {len(naive.cases)} special cases kept")
+    print(f"its score: {found:.4f} ± {error:.4f}, by the textbook")
+
+    say("a million fresh records")
+    fresh = records(FRESH, random)
+    truth, naive_truth = (score(one.predict(fresh), fresh) for one in (rule, naive))
+    low, high = final["interval"]
+    print(f"guarded: {truth:.4f}, told {final['value']:.4f} in [{low:.4f}, {high:.4f}]: it holds")
+    print(f"raw:     {naive_truth:.4f}, told {found:.4f} ± {error:.4f}: a miss")
+    assert low <= truth <= high
+    assert found - error > naive_truth + 0.001
+    assert sorted(rule.weights) == [("x0", 1), ("x1", 1)]
+    assert not rule.cases
+
+    say("verify: replay every entry, charge, width and byte")
+    with hf.open(path) as dataset:
+        print(dataset.verify())
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1] if len(sys.argv) > 1 else "demo")))

@@ -1,0 +1,64 @@
+"""A service that is killed again and again while callers use it, who try again each time."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from end_to_end.crowd import Crowd, Log, token, transcript
+from service import send, serving
+
+ASKING = {"keyed": 6, "many": 2, "again": 1, "quote": 1}
+APPENDING = {"append_few": 4, "append_many": 1}
+
+
+@dataclass(frozen=True)
+class Killed:
+    """What was seen: seconds from each start to the first response, and what callers were told."""
+
+    restarts: list[float]
+    logs: list[Log]
+    kept: dict[int, dict[str, object]]
+
+    @property
+    def tries_again(self) -> int:
+        return sum(log.tries_again for log in self.logs)
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(len(log.keys) + len(log.appended) for log in self.logs)
+
+
+def killed(path: Path, kills: int, seed: int, analysts: int = 3) -> Killed:
+    """Kill a service so many times at random moments, then let everybody finish."""
+    moments = random.Random(seed)
+    viewer = token(path, "viewer", "eve")
+    orders = [{"token": token(path, "custodian", "ward"), "does": APPENDING}]
+    orders += [
+        {"token": token(path, "analyst", f"analyst {i}"), "does": ASKING} for i in range(analysts)
+    ]
+    restarts = []
+    with Crowd(path.parent) as crowd:
+        for life in range(kills + 1):
+            began = time.monotonic()
+            with serving(path, "--rate", "100000") as (url, process):
+                assert send(url, "GET", "/v1/status", token=viewer).status == 200
+                restarts.append(time.monotonic() - began)
+                answered = crowd.progress
+                crowd.tell(url)
+                if life == 0:
+                    crowd.go(*({**order, "patient": True} for order in orders))
+                if life == kills:
+                    logs = crowd.end()
+                    kept = transcript(url, viewer)
+                    break
+                if life % 3:  # the others are killed while they wake up
+                    crowd.wait_for_progress(answered)
+                time.sleep(moments.uniform(0.0, 0.1))
+                crowd.check_going()
+                crowd.tell(None)  # the port may be another's soon
+                assert process.poll() is None, "the service ended by itself"
+                process.kill()
+    return Killed(restarts, logs, kept)
