@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import inspect
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from holdfast import errors
+from holdfast.server.front import HEADERS
 from holdfast.server.running import Runner, address_of, listening
 from holdfast.server.service import Service
 from holdfast.server.settings import Settings
@@ -121,6 +125,71 @@ def send(
         return Got(response.status, {k.lower(): v for k, v in response.getheaders()}, content)
     finally:
         connection.close()
+
+
+def knock(url: str, sent: bytes = b"") -> socket.socket:
+    """A bare connection, on which these bytes were sent."""
+    place = urlsplit(url)
+    connection = socket.create_connection((str(place.hostname), place.port), timeout=PATIENT)
+    connection.sendall(sent)
+    return connection
+
+
+def heard(connection: socket.socket) -> bytes:
+    """All that comes until the service closes the connection, however it does."""
+    pieces = []
+    try:
+        while piece := connection.recv(1 << 16):
+            pieces.append(piece)
+    except ConnectionResetError:  # it did not read all that was sent
+        pass
+    return b"".join(pieces)
+
+
+def raw(url: str, sent: bytes) -> bytes:
+    """What a service says to bytes that need not be HTTP, until it closes the connection."""
+    with knock(url, sent) as connection:
+        return heard(connection)
+
+
+def read(response: bytes) -> Got:
+    """The first response among some bytes, with all that follows as its content."""
+    head, _, content = response.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    pairs = (line.partition(":") for line in lines)
+    headers = {name.lower(): value.strip() for name, _, value in pairs}
+    return Got(int(first.split()[1]), headers, content)
+
+
+# ------------------------------------------------------------------------------------- refusals
+
+KINDS = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if inspect.isclass(kind) and issubclass(kind, errors.HoldfastError)
+}
+"""All classes of errors."""
+
+
+def check_refusal(got: Got, *statuses: int) -> dict[str, Any]:
+    """The one shape, with a class that exists; and what every response has."""
+    assert got.status in statuses, (got.status, got.content[:300])
+    check_headers(got)
+    assert got.headers["content-type"] == "application/json"
+    assert set(got.json) == {"error"}
+    error: dict[str, Any] = got.json["error"]
+    assert set(error) == {"type", "message", "details"}
+    assert error["type"] in KINDS
+    assert "\n" not in error["message"]
+    return error
+
+
+def check_headers(got: Got) -> None:
+    for name, value in HEADERS.items():
+        assert got.headers[name.lower()] == value
+    assert got.headers["cache-control"] == "no-store"
+    assert not [name for name in got.headers if name.startswith("access-control")]
+    assert "server" not in got.headers
 
 
 # ------------------------------------------------------------------------------------ processes

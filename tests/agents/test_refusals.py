@@ -53,7 +53,7 @@ def test_an_exhausted_budget(host, folder):
     assert f"{error['details']['more_records']} more records" in text
     quote = host.call("quote", query="bmi > 17")
     assert quote.structured_content["allowed"] is False
-    assert "rephrasing it does not help" in text_of(quote)
+    assert "rephrasing does not help" in text_of(quote)
     with hf.open(folder) as dataset:
         assert dataset.status() == before
 

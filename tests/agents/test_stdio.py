@@ -212,3 +212,42 @@ def test_it_starts_quickly(folder):
     with Pipe(folder) as pipe:
         pipe.shake_hands()
         assert time.monotonic() - began < 10  # about one second; a host waits for it
+
+
+HOSTILE = [
+    '{"query": "age > \\ud800"}',
+    '{"query": "age > 1", "key": "\\ud800"}',
+    '{"query": "age > 1", "round": 1e400}',
+    '{"query": "age > 1", "round": NaN}',
+    '{"query": "age > 1", "round": 1' + "0" * 5000 + "}",
+    '{"query": "age > 1", "query": 7}',
+    '{"query": ' + "[" * 3000 + "]" * 3000 + "}",
+    '{"queries": [{}, null]}',
+    '{"query": "\\u0000"}',
+    '{"\\ud800": 1}',
+    "null",
+    "[]",
+]
+
+
+def test_hostile_arguments(folder):
+    """Whatever a model writes, it gets no answer for it, and the next call does."""
+    with Pipe(folder) as pipe:
+        pipe.shake_hands()
+        for i, written in enumerate(HOSTILE):
+            params = f'{{"name": "ask", "arguments": {written}}}'
+            pipe.send(
+                f'{{"jsonrpc": "2.0", "id": {i}, "method": "tools/call", "params": {params}}}'
+            )
+            pipe.call(1000 + i, "quote", query="age > 50")
+            answers = {}
+            while 1000 + i not in answers:
+                answer = pipe.read()
+                answers[answer.get("id")] = answer.get("result", {"isError": True})
+            assert answers[1000 + i]["structuredContent"]["allowed"]
+            assert i not in answers or answers[i]["isError"], written
+        pipe.process.stdin.close()
+        assert pipe.process.wait(timeout=10) == 0
+        assert "Traceback" not in pipe.process.stderr.read()
+    with hf.open(folder) as dataset:
+        assert dataset.status().answers == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import httpx2
 import pytest
@@ -11,7 +12,7 @@ import holdfast as hf
 from holdfast.server.tokens import TokenBook
 from runtime import made
 
-from .hosts import listening, over_http
+from .hosts import COMMAND, listening, over_http
 
 ASKING = {
     "ask": {"query": "age > 50"},
@@ -78,7 +79,7 @@ def test_strangers(place):
     revoked, text = place.token("analyst")
     place.book.revoke(revoked.id)
     wrong = right[:-1] + ("A" if right[-1] != "A" else "B")
-    for token in (None, "", "x", wrong, expired, text, right + "x"):
+    for token in (None, "x", wrong, expired, text, right + "x"):
         response = place.sent(token)
         assert response.status_code == 401, token
         assert response.headers["www-authenticate"] == "Bearer"
@@ -92,7 +93,7 @@ def test_a_token_is_revoked_while_somebody_is_connected(place):
     with over_http(place.url, text) as host:
         host.told("ask", query="age > 50")
         place.book.revoke(token.id)
-        with pytest.raises(Exception, match="401|denied|Unauthorized|error"):
+        with pytest.raises(Exception, match=r"401|error"):
             host.call("ask", query="age > 51")
     with hf.open(place.folder) as dataset:
         assert len(dataset.transcript) == 1
@@ -156,3 +157,23 @@ def test_too_many_requests(place):
     assert response.json()["error"]["type"] == "RequestRefused"
     assert int(response.headers["retry-after"]) >= 1
     assert set(statuses[:100]) == {200}
+
+
+def test_other_machines_need_tokens_and_a_word(tmp_path):
+    """By the rules of `holdfast serve`."""
+    made(tmp_path / "clinic", count=600).close()
+
+    def refused(*options):
+        command = [*COMMAND, str(tmp_path / "clinic"), "--http", "--port", "0", *options]
+        ended = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60)
+        assert (ended.returncode, ended.stdout) == (2, "")
+        return ended.stderr
+
+    assert "as nobody needs a token" in refused("--host", "0.0.0.0")
+    assert "as nobody needs a token" in refused("--host", "0.0.0.0", "--expose")
+    text = TokenBook(tmp_path / "clinic").create("ann", "viewer", seconds=60.0)[1]
+    assert "say --expose" in refused("--host", "0.0.0.0")
+    with listening(tmp_path / "clinic", "--host", "0.0.0.0", "--expose") as url:
+        place = Place(tmp_path / "clinic", url.replace("0.0.0.0", "127.0.0.1"))
+        assert place.sent(None).status_code == 401
+        assert place.sent(text).status_code == 200

@@ -71,7 +71,8 @@ def test_the_names_of_a_selection_are_its_callers(full):
     assert (third.name, third.entry) == ("age > 9", first.entry)
     same = hf.select(["age < 6", "age > 8"], lambda text: text, best="highest", price=2)
     twice = replace(same, names=("x", "x"))  # names that do not tell the candidates apart
-    assert full.ask(twice).name == "x"
+    choice = full.ask(twice)
+    assert (choice.name, choice.candidates, choice.query) == ("x", 2, same.canonical)
 
 
 def test_letters_of_all_kinds(session):
@@ -161,10 +162,10 @@ def test_a_sibling_is_held_and_the_other_goes_on(session):
 
 def test_a_round_that_is_not_there_is_not_held(session):
     session.hold(900)
-    for round in (1001, 199, 1, 10**12):
+    for round in (1001, 199, 1, 0, 10**12):
         with pytest.raises(hf.NotReady):
             session.hold(round)
-    for round in (0, -1, 10**30):
+    for round in (-1, 10**30):  # a service does not read numbers that none can be
         with pytest.raises((hf.NotReady, hf.InvalidInput)):
             session.hold(round)
     for wrong in (True, "900", 900.0):
@@ -178,6 +179,9 @@ def test_a_round_that_is_not_there_is_not_held(session):
 
 def test_many_are_answered_all_or_none(session):
     left = session.answers_left(1000)
+    assert session.answers_left(1500) > left  # answers cost less there, when it is there
+    with pytest.raises(hf.NotReady):
+        session.answers_left(100)
     with pytest.raises(hf.BudgetExhausted) as caught:
         session.ask_many([f"age > {i} + 0.5" for i in range(left + 1)])
     assert f"{left:,} of the {left + 1:,} queries would fit" in str(caught.value) or (

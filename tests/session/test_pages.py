@@ -45,7 +45,7 @@ def test_a_page_is_of_what_is_looked_for(told):
     assert list(oslo) == [answer for answer in everything if "Oslo" in answer.query] != []
     bobs = told.transcript_of("bob").page().answers
     assert {answer.analyst for answer in bobs} == {"bob"}
-    assert told.transcript.page(contains="nowhere") == transcripts.Page((), None)
+    assert told.transcript.page(contains="nowhere") == transcripts.Page((), None, len(everything))
 
 
 def test_between_two_entries(told):

@@ -9,20 +9,24 @@ from collections.abc import Callable
 import anyio.to_thread
 import uvicorn
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.agents.desk import LocalDesk
 from holdfast.agents.toolserver import Guest, ToolServer
-from holdfast.errors import AccessDenied, HoldfastError, StorageFailed
+from holdfast.errors import AccessDenied, HoldfastError
+from holdfast.server.arrival import arriving, check_length
 from holdfast.server.failures import headers_of, status_of
+from holdfast.server.guard import bearer
+from holdfast.server.protocol import PatientProtocol
 from holdfast.server.service import Service
 
 PATH = "/mcp"
 
 _NEAR = ("127.0.0.1", "localhost", "[::1]")
-_PATIENCE = 10  # seconds that calls may take to end, once a signal says so
+_CONNECTIONS = 512
+_SECONDS_TO_FINISH = 20
 _GUEST = "holdfast.guest"  # where in a request's scope its guest is kept
 
 
@@ -40,7 +44,6 @@ class Door:
             streamable_http_path=PATH,
             json_response=True,
             stateless_http=True,
-            max_request_body_size=service.settings.json_bytes,
             # The door looks at Host and Origin itself, for whoever comes without a token.
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
@@ -50,21 +53,26 @@ class Door:
         if scope["type"] == "lifespan":
             await self._live(scope, receive, send)
             return
-        request = Request(scope)
+        request, settings = Request(scope, receive), self._service.settings
         try:
             guest = await anyio.to_thread.run_sync(self._admitted, request)
             if guest.caller.token is None:
                 await _check_near(request)
+            check_length(request, settings.json_bytes)
+            pieces = [piece async for piece in arriving(request, settings.json_bytes, settings)]
+        except ClientDisconnect:
+            return
         except HoldfastError as error:
             told = JSONResponse(error.to_dict(), status_of(error), headers_of(error))
+            told.headers["Connection"] = "close"  # what is left of its body is not waited for
             await told(scope, receive, send)
             return
-        await self._inside({**scope, _GUEST: guest}, receive, send)
+        await self._inside({**scope, _GUEST: guest}, _again(b"".join(pieces), receive), send)
 
     def _admitted(self, request: Request) -> Guest:
         service = self._service
         address = request.client.host if request.client else "unknown"
-        caller = service.admit(_bearer(request.headers.get("authorization")), address)
+        caller = service.admit(bearer(request.headers.get("authorization")), address)
         service.rates.take(caller.name)
         return Guest(LocalDesk(service.dataset, service.session(caller)), caller)
 
@@ -78,37 +86,31 @@ class Door:
         await self._inside(scope, receive, close_then_send)
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that is bound already: its port is known, and who connects from now on waits."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        hint = "choose another --host or --port"
-        raise StorageFailed(f"listening on {host}, port {port}", reason, hint) from error
-
-
 def serve_http(door: Door, listener: socket.socket) -> None:
     """Serve until a signal says so; calls that run are let finish first."""
     logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every stranger's request
     config = uvicorn.Config(
         door,
+        http=PatientProtocol,
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=_PATIENCE,
+        proxy_headers=False,
+        limit_concurrency=_CONNECTIONS,
+        timeout_graceful_shutdown=_SECONDS_TO_FINISH,
     )
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def _bearer(header: str | None) -> str | None:
-    if header is None:
-        return None
-    scheme, _, token = header.partition(" ")
-    if scheme.lower() != "bearer":
-        raise AccessDenied("the Authorization header is not Bearer TOKEN", "send it so")
-    return token.strip()
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A body that was read already, and then whatever comes after it."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return receive_again
 
 
 async def _check_near(request: Request) -> None:

@@ -134,7 +134,7 @@ def of_quote(quote: Quote) -> str:
     else:
         more = quote.more_records
         when = "never in this plan" if more is None else f"after {several(more, 'more record')}"
-        lines.append(f"it would fit: {when}; rephrasing it does not help")
+        lines.append(f"a question of this cost would fit {when}; rephrasing does not help")
     return "\n".join(lines)
 
 

@@ -22,9 +22,16 @@ if TYPE_CHECKING:
 @click.option("--analyst", help="Who asks, for the ledger; tokens say it themselves.")
 @click.option("--http", "over_http", is_flag=True, help="Listen at /mcp instead of standard input.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", type=COUNT, default=8751, show_default=True, help="The same; 0 takes any.")
+@click.option(
+    "--port", type=COUNT, default=8751, show_default=True, help="0 takes any that is free."
+)
+@click.option(
+    "--expose", is_flag=True, help="Listen where others can reach it; needs tokens, wants TLS."
+)
 @TOKEN_FILE
-def mcp(dataset: Place, analyst: str | None, over_http: bool, host: str, port: int) -> None:
+def mcp(
+    dataset: Place, analyst: str | None, over_http: bool, host: str, port: int, expose: bool
+) -> None:
     """Let an agent ask, through the tools of the Model Context Protocol.
 
     \b
@@ -38,6 +45,8 @@ def mcp(dataset: Place, analyst: str | None, over_http: bool, host: str, port: i
     """
     if find_spec("mcp") is None:
         raise MissingExtra("holdfast mcp", "mcp")
+    if over_http and find_spec("fastapi") is None:  # its door is that of holdfast serve
+        raise MissingExtra("holdfast mcp --http", "serve")
     if over_http and isinstance(dataset, str):
         hint = "run it where the dataset lies, or without --http"
         raise InvalidInput("the dataset", "a folder, if it is served over HTTP", dataset, hint)
@@ -46,7 +55,7 @@ def mcp(dataset: Place, analyst: str | None, over_http: bool, host: str, port: i
         raise InvalidInput("--analyst", required, analyst)
     with dataset_on(dataset) as found:
         if over_http:
-            _listen(found, host, port)
+            _listen(found, host, port, expose)
         else:
             _answer(found, "agent" if analyst is None else analyst)
 
@@ -65,13 +74,16 @@ def _answer(found: Dataset | RemoteSession, analyst: str) -> None:
     serve_stdio(ToolServer(lambda request: guest), found.close)
 
 
-def _listen(found: Dataset | RemoteSession, host: str, port: int) -> None:
-    from holdfast.agents.http import PATH, Door, listening, serve_http
+def _listen(found: Dataset | RemoteSession, host: str, port: int, expose: bool) -> None:
+    """Over HTTP, by the rules of `holdfast serve`."""
+    from holdfast.agents.http import PATH, Door, serve_http
+    from holdfast.server.running import address_of, check_address, listening
     from holdfast.server.service import Service
     from holdfast.session import Dataset
 
     assert isinstance(found, Dataset)
+    service = Service(found)
+    check_address(host, service.book, expose)
     with listening(host, port) as listener:
-        shown = f"[{host}]" if ":" in host else host
-        console.note(f"tools for agents at http://{shown}:{listener.getsockname()[1]}{PATH}")
-        serve_http(Door(Service(found), found.close), listener)
+        console.note(f"tools for agents at {address_of(listener)}{PATH}")
+        serve_http(Door(service, found.close), listener)

@@ -122,7 +122,9 @@ class Connection:
             else:
                 wait = wait if reply.wait is None else reply.wait
                 is_busy = reply.status in _BUSY and wait <= _LONGEST_WAIT
-                if is_last or not is_busy or not request.is_repeatable:
+                # Who is told to slow down has been told nothing else: nothing was done.
+                may_repeat = request.is_repeatable or reply.status == 429
+                if is_last or not is_busy or not may_repeat:
                     return self._read(request, reply)
             time.sleep(wait)
         raise AssertionError("unreachable")

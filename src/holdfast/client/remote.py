@@ -16,7 +16,7 @@ from holdfast.client.scorer import RemoteScorer
 from holdfast.client.transcript import RemoteTranscript
 from holdfast.errors import InvalidInput
 from holdfast.planning import Plan
-from holdfast.queries import Query, ScalarQuery, Select
+from holdfast.queries import Query, ScalarQuery, Schema, Select
 from holdfast.session import (
     Answer,
     Appended,
@@ -85,7 +85,7 @@ class RemoteSession:
         self._connection = connection
         self._held: int | None = None
         self._sent: set[str] = set()  # names of models that the service has
-        self.analyst = checked_text("analyst", self._me()["analyst"])
+        self.analyst: str = self._me()["analyst"]
 
     def __repr__(self) -> str:
         held = "" if self._held is None else f", held at {self._held:,}"
@@ -129,7 +129,8 @@ class RemoteSession:
 
     def answers_left(self, round: int) -> int:
         """How many more answers fit at a round."""
-        left = self._hold(_checked_round(round)).get("answers_left")
+        told = self._connection.get("/v1/room", "looking at a round", round=_checked_round(round))
+        left = told.get("answers_left")
         if not isinstance(left, int):
             raise failed(self._connection.url, "looking at a round", "it is no number of answers")
         return left
@@ -211,12 +212,12 @@ class RemoteSession:
     @property
     def plan(self) -> Plan:
         """The plan that the dataset was created with."""
-        return Plan.from_dict(self._connection.get("/v1/plan", "reading the plan"))
+        return self._checked("/v1/plan", "reading the plan", Plan.from_dict)
 
     @property
     def columns(self) -> dict[str, str]:
         """Names and types of the columns."""
-        return self._connection.get("/v1/schema", "reading the columns")
+        return self._checked("/v1/schema", "reading the columns", Schema.of).to_dict()
 
     @property
     def rounds(self) -> tuple[Round, ...]:
@@ -344,6 +345,14 @@ class RemoteSession:
         if not isinstance(told.get("analyst"), str):
             raise failed(self._connection.url, "asking who asks", "it does not say")
         return told
+
+    def _checked(self, path: str, doing: str, checked: Callable[[dict[str, Any]], T]) -> T:
+        """What has a check of its own, whose complaint is about the service."""
+        told = self._connection.get(path, doing)
+        try:
+            return checked(told)
+        except InvalidInput as error:
+            raise failed(self._connection.url, doing, str(error)) from None
 
     def _listed(self, kind: type[T], name: str) -> tuple[T, ...]:
         doing = f"reading the {name}"

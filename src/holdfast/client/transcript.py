@@ -24,8 +24,7 @@ class RemoteTranscript(Sequence[Result]):
         self._analyst = analyst
 
     def __len__(self) -> int:
-        """All of them are read: a service does not say how many there are."""
-        return sum(1 for _ in self)
+        return self.page(1).total if self._analyst is None else sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[Result]:
         after: int | None = 0
@@ -78,10 +77,11 @@ class RemoteTranscript(Sequence[Result]):
             contains=contains or None,
             newest=newest or None,
         )
-        answers, following = told.get("answers"), told.get("next")
-        if not isinstance(answers, list) or not (following is None or isinstance(following, int)):
+        answers, following, total = (told.get(name) for name in ("answers", "next", "total"))
+        is_place = following is None or isinstance(following, int)
+        if not (isinstance(answers, list) and is_place and isinstance(total, int)):
             raise failed(self._connection.url, _DOING, "it is no page of answers")
-        return Page(tuple(map(self._read, answers)), following)
+        return Page(tuple(map(self._read, answers)), following, total)
 
     def entry(self, number: int) -> Result | None:
         """The answer of that entry, if it is one."""

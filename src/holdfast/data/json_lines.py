@@ -23,7 +23,7 @@ def objects(file: IO[Any]) -> Iterator[Mapping[str, Any]]:
                 continue
             number += 1
             try:
-                record = json.loads(text, parse_float=_float)
+                record = json.loads(text, parse_float=finite)
             except (ValueError, RecursionError):
                 required = "one JSON object on one line"
                 raise BadRecord(number, None, required, "text that is not valid JSON") from None
@@ -32,10 +32,10 @@ def objects(file: IO[Any]) -> Iterator[Mapping[str, Any]]:
         raise BadRecord(None, None, "text in UTF-8", "not") from None
 
 
-def _float(text: str) -> float | Decimal:
+def finite(text: str) -> float | Decimal:
     """What is beyond a float is no float, rather than infinite: infinity is a missing value."""
     value = float(text)
-    return value if math.isfinite(value) else Decimal(text)
+    return value if math.isfinite(value) else Decimal("Infinity")  # some are beyond Decimal too
 
 
 def told_by_objects(records: Iterable[Any]) -> Schema:

@@ -128,6 +128,10 @@ class Policy:
             )
         return records
 
+    def check_round(self, round: int) -> None:
+        """Refuse a round that the plan does not have, whether or not it is there yet."""
+        self._held(round, round, {"first_round": self.first_round, "last_round": self.last_round})
+
     def next_round(self, records: int) -> int | None:
         """The next round of a fixed schedule that the data has not reached, if there is one."""
         later = self.rounds[bisect_right(self.rounds, records) :]

@@ -7,16 +7,15 @@ numpy; solving for one does.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from holdfast.planning.entry import Entry
 from holdfast.planning.plans import Paces, Plan
 
 if TYPE_CHECKING:
-    from holdfast.planning.comparison import Entry
     from holdfast.planning.planner import Question, compare, plan
 
 __all__ = ["Entry", "Paces", "Plan", "Question", "compare", "plan"]
 
 _HOME = {
-    "Entry": "holdfast.planning.comparison",
     "Question": "holdfast.planning.planner",
     "compare": "holdfast.planning.planner",
     "plan": "holdfast.planning.planner",

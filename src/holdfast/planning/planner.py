@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Required, TypedDict
 
 from holdfast.errors import NotApplicable
-from holdfast.planning.comparison import Entry, comparison
+from holdfast.planning.comparison import comparison
+from holdfast.planning.entry import Entry
 from holdfast.planning.plans import COVERS, Paces, Plan
 from holdfast.planning.problem import Problem, Solution, gain, objection, solve
 from holdfast.planning.words import advice, assumptions

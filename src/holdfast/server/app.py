@@ -66,6 +66,7 @@ def application(service: Service) -> FastAPI:
     app.mount("/static", views.files())
     app.add_exception_handler(HTTPException, _told)
     app.add_exception_handler(RequestValidationError, _told)
+    app.add_exception_handler(Exception, _told)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way
     return app
 

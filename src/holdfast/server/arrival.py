@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
+from holdfast.data.json_lines import finite
 from holdfast.errors import RequestRefused
 from holdfast.server.settings import Settings
+
+_SMALL = 1 << 16  # bytes that have arrived with the head, or nearly
+_WHOLE = "holdfast.whole"
 
 
 def check_length(request: Request, most: int) -> None:
@@ -39,7 +45,36 @@ async def arriving(request: Request, most: int, settings: Settings) -> AsyncIter
         if piece:
             yield piece
         if not message.get("more_body", False):
+            request.scope[_WHOLE] = True
             return
+
+
+def parsed(content: bytes) -> Any:
+    """JSON in UTF-8, which says nothing twice; ValueError or RecursionError if it is not.
+
+    Of two members of the same name one reader takes the first, another the last: what was meant
+    can't be known. What is beyond a float is no float, rather than infinite.
+    """
+    return json.loads(content.decode(), object_pairs_hook=_once, parse_float=finite)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name was said twice")
+    return found
+
+
+def is_waited_for(request: Request, status: int) -> bool:
+    """Whether the rest of a body is read, to no purpose, so that its connection can be used again.
+
+    Not if it may be long: whoever is refused could keep the service busy with it.
+    """
+    if _WHOLE in request.scope:
+        return True
+    said = request.headers.get("content-length", "0")
+    is_short = "transfer-encoding" not in request.headers and int(said[:20]) <= _SMALL
+    return is_short and status not in (408, 413)
 
 
 def too_large(most: int) -> RequestRefused:

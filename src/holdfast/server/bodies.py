@@ -14,7 +14,7 @@ from holdfast.session import Dataset
 
 _LARGEST = 2**53  # beyond it, many readers of JSON round whole numbers
 
-Round = Annotated[int, Field(ge=1, le=_LARGEST, description="Ask the first so many records.")]
+Round = Annotated[int, Field(ge=0, le=_LARGEST, description="Ask the first so many records.")]
 Key = Annotated[
     str,
     Field(

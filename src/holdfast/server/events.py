@@ -12,6 +12,7 @@ from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from holdfast.errors import RequestRefused
 from holdfast.server.guard import GuardedRoute
@@ -44,29 +45,33 @@ class Watch:
         async with self._changed:
             self._changed.notify_all()
 
+    def come(self) -> None:
+        """One more watches: counted before the stream begins, or many at once would slip in."""
+        self.watching += 1
+
+    def leave(self) -> None:
+        """One fewer; nobody looks for nobody."""
+        self.watching -= 1
+        if not self.watching and self._task is not None:
+            self._task.cancel()
+            self._task = None
+
     async def events(self) -> AsyncIterator[str]:
         """The present status, then every later one; a comment now and then."""
         until = time.monotonic() + self._service.settings.stream_seconds
-        self.watching += 1
         if self._task is None or self._task.done():
             self._latest = None
             self._task = asyncio.create_task(self._look())
         seen = 0
-        try:
-            while not self._is_over and (left := until - time.monotonic()) > 0:
-                wait = min(_ALIVE, left)
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._news(seen), wait)
-                if self._latest is not None and self._latest[0] > seen:
-                    seen, text = self._latest
-                    yield f"id: {seen}\nevent: status\ndata: {text}\n\n"
-                elif wait == _ALIVE:
-                    yield ": still here\n\n"
-        finally:
-            self.watching -= 1
-            if not self.watching and self._task is not None:
-                self._task.cancel()
-                self._task = None
+        while not self._is_over and (left := until - time.monotonic()) > 0:
+            wait = min(_ALIVE, left)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news(seen), wait)
+            if self._latest is not None and self._latest[0] > seen:
+                seen, text = self._latest
+                yield f"id: {seen}\nevent: status\ndata: {text}\n\n"
+            elif wait == _ALIVE:
+                yield ": still here\n\n"
 
     async def _news(self, seen: int) -> None:
         """Wait until there is something after what was seen, or it is over."""
@@ -88,6 +93,23 @@ class Watch:
             await asyncio.sleep(_EVERY)
 
 
+class Stream(StreamingResponse):
+    """The events for one watcher, who is counted for as long as it lasts."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        watch.come()
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(watch.events(), media_type="text/event-stream", headers=headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Until it ends, or nobody reads it any more."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._watch.leave()
+
+
 @router.get(
     "/events",
     openapi_extra=VIEWER,
@@ -107,5 +129,4 @@ async def events(request: Request, service: Served) -> StreamingResponse:
     if watch.watching >= most:
         reason = f"{most:,} are watching already"
         raise RequestRefused(429, reason, "come again later, or GET /v1/status", 10.0)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(watch.events(), media_type="text/event-stream", headers=headers)
+    return Stream(watch)

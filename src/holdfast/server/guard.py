@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from holdfast.errors import AccessDenied, HoldfastError, InvalidInput, RequestRefused
-from holdfast.server.arrival import arriving, check_length
+from holdfast.server.arrival import arriving, check_length, is_waited_for, parsed
 from holdfast.server.failures import headers_of, status_of, unexpected
 from holdfast.server.replies import Reply
 from holdfast.server.service import Caller, Service, check_role
@@ -55,7 +55,10 @@ class GuardedRoute(APIRoute):
             except ClientDisconnect:
                 return Response(status_code=499)  # nobody reads it; the log does
             except Exception as error:
-                return told(error)
+                response = told(error)
+                if not is_waited_for(request, response.status_code):
+                    response.headers["Connection"] = "close"
+                return response
 
         return handle
 
@@ -105,7 +108,8 @@ def _check_near(request: Request) -> None:
     host = request.headers.get("host", "")
     origin = request.headers.get("origin")
     is_near = _name_in(f"//{host}") in _LOOPBACK
-    if not is_near or (origin is not None and urlsplit(origin).netloc != host):
+    is_own = origin is None or origin in (f"http://{host}", f"https://{host}")
+    if not is_near or not is_own:
         hint = "use http://127.0.0.1, or make tokens (holdfast token create)"
         raise AccessDenied("without tokens a service answers to this machine only", hint, 403)
 
@@ -126,6 +130,11 @@ async def _read_json(request: Request, service: Service) -> None:
     check_length(request, most)
     pieces = [piece async for piece in arriving(request, most, service.settings)]
     request._body = b"".join(pieces)
+    try:
+        request._json = parsed(request._body) if request._body else None
+    except (ValueError, RecursionError):
+        hint = "send one JSON object, which says nothing twice"
+        raise RequestRefused(400, "its body can't be read as JSON in UTF-8", hint) from None
 
 
 def wrong_type(kinds: list[str]) -> RequestRefused:
@@ -146,10 +155,8 @@ def told(error: Exception) -> Response:
             "unexpected error", extra={"error": type(error).__name__, "places": places[-8:]}
         )
         known = unexpected()
-    response = Reply(known.to_dict(), status_of(known), headers_of(known))
-    if status_of(known) in (408, 413):
-        response.headers["Connection"] = "close"  # what is left of the body is not waited for
-    return response
+    said = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+    return Reply(known.to_dict(), status_of(known), {**said, **headers_of(known)})
 
 
 def _known(error: Exception) -> HoldfastError | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import uuid
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from holdfast.errors import InvalidInput, RequestRefused, StorageFailed
-from holdfast.server.arrival import arriving, check_length
+from holdfast.server.arrival import arriving, check_length, parsed
 from holdfast.server.asking import KeyHeader
 from holdfast.server.guard import JSON, ROLE, GuardedRoute, wrong_type
 from holdfast.server.looking import Served, gives
@@ -67,7 +67,7 @@ async def append(
 async def _spool(request: Request, path: Path, most: int, service: Service) -> None:
     """Into a file, beside the records and as well hidden, a megabyte at a time."""
     waiting = bytearray()
-    await run_in_threadpool(_write, path, b"")
+    await run_in_threadpool(_write, path, b"", "xb")
     async for piece in arriving(request, most, service.settings):
         waiting += piece
         if len(waiting) >= _WRITE_AT:
@@ -76,10 +76,12 @@ async def _spool(request: Request, path: Path, most: int, service: Service) -> N
     await run_in_threadpool(_write, path, bytes(waiting))
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes, mode: str = "r+b") -> None:
+    """At the end of a file; one that is gone is not begun anew, as its records would be fewer."""
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        with path.open("ab") as file:
+        with path.open(mode) as file:
+            file.seek(0, os.SEEK_END)
             file.write(content)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -99,7 +101,7 @@ def _appended(service: Service, path: Path, kind: str, again: bool, key: str | N
 
 def _listed(path: Path) -> list[Any]:
     try:
-        records = json.loads(path.read_bytes())
+        records = parsed(path.read_bytes())
     except (ValueError, RecursionError):
         reason, hint = "its body can't be read as JSON in UTF-8", "send a list of objects"
         raise RequestRefused(400, reason, hint) from None

@@ -14,13 +14,15 @@ _USUAL = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_me
 class Lines(logging.Formatter):
     """Time, level and event, then whatever the caller said besides.
 
-    No traceback: an exception's message may repeat what a record holds.
+    No traceback, and of others' messages the first line only: what an exception says may repeat
+    what a record holds.
     """
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        line = {"time": time, "level": record.levelname.lower(), "event": record.getMessage()}
+        event = record.getMessage().partition("\n")[0]
+        line = {"time": time, "level": record.levelname.lower(), "event": event}
         besides = {name: value for name, value in vars(record).items() if name not in _USUAL}
         if record.exc_info and record.exc_info[0] is not None:
             besides["error"] = record.exc_info[0].__name__
@@ -28,10 +30,11 @@ class Lines(logging.Formatter):
 
 
 def start_logging(stream: TextIO | None = None, level: str = "info") -> None:
-    """Send the service's log, and the warnings of what it runs on, to a stream."""
+    """Send the service's log, and the warnings of whatever it runs on, to a stream."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(Lines())
-    for name, least in (("holdfast.server", level.upper()), ("uvicorn", "WARNING")):
+    listened_to = {"holdfast.server": level.upper(), "uvicorn": "WARNING", "": "WARNING"}
+    for name, least in listened_to.items():
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(least)

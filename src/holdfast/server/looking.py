@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.requests import Request
 
 from holdfast.errors import RequestRefused
-from holdfast.planning import Plan, compare
+from holdfast.planning import Plan
 from holdfast.server.bodies import HoldBody, QuoteBody, query_of
 from holdfast.server.guard import ROLE, GuardedRoute, caller_of
 from holdfast.server.replies import (
@@ -103,6 +103,8 @@ def comparison(
     batches: Number = None,
 ) -> Reply:
     """The same question put to every certificate, as `holdfast plan --compare` does."""
+    from holdfast.planning import compare  # it loads scipy, which a service can start without
+
     entries = compare(beta=beta, alpha=alpha, queries=queries, n0=n0, n=n, batches=batches)
     return reply({"entries": [entry.to_dict() for entry in entries]})
 
@@ -151,11 +153,17 @@ def quote(body: QuoteBody, service: Served, caller: Called) -> Reply:
     return reply(session.quote(query_of(body.query, service.dataset)))
 
 
+@router.get("/room", openapi_extra=VIEWER, responses=gives(Held, *USUAL, 409))
+def room(service: Served, caller: Called, round: Annotated[int, Query(ge=0, le=_LARGEST)]) -> Reply:
+    """How many more answers the caller may have at a round, whether or not it is there yet."""
+    return reply({"round": round, "answers_left": service.session(caller).answers_left(round)})
+
+
 @router.post("/hold", openapi_extra=VIEWER, responses=gives(Held, *WITH_BODY, 409))
 def hold(body: HoldBody, service: Served, caller: Called) -> Reply:
     """Whether a round may be held. The service keeps no state: send `round` with each request."""
     session = service.session(caller).at(body.round)
-    round = body.round or service.dataset.present_round
+    round = service.dataset.present_round if body.round is None else body.round
     return reply({"round": round, "answers_left": session.answers_left(round)})
 
 

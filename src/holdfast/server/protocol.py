@@ -1,28 +1,52 @@
-"""HTTP/1.1 for clients that take their time: a head that does not come ends the connection."""
+"""HTTP/1.1 for clients that take their time, send something else, or are too many."""
 
 from __future__ import annotations
 
 import asyncio
-import json
+from http import HTTPStatus
 from typing import Any
 
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from holdfast.errors import RequestRefused
+from holdfast.server.failures import headers_of
+from holdfast.server.front import HEADERS
+from holdfast.server.replies import Reply
 
 HEAD_SECONDS = 10.0
 """How long the head of a request may take to arrive."""
+UNREAD_SECONDS = 60.0
+"""How long a client may leave a response lying without reading any of it."""
+CONNECTIONS = 512
+"""How many may be open at once."""
 
 
 class PatientProtocol(H11Protocol):
-    """uvicorn's, which waits for ever for the head of a request, but for that."""
+    """uvicorn's, which waits for ever for a head to come or a response to be read, but for that.
+
+    What it refuses by itself it tells in the one shape of errors.
+    """
 
     _deadline: asyncio.TimerHandle | None = None
+    _look: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """A client is there; its first request has to follow."""
         super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            self.app = _crowded
         self._expect()
+        self._look_again(0)
+
+    def send_400_response(self, msg: str) -> None:
+        """What came is no HTTP."""
+        cycle: Any = self.cycle
+        if cycle is not None and cycle.response_started and not cycle.response_complete:
+            self.transport.close()  # in the middle of a response there is no place for another
+            return
+        reason, hint = "it is not valid HTTP/1.1", "see /openapi.json for what there is"
+        self._refuse(RequestRefused(400, reason, hint))
 
     def data_received(self, data: bytes) -> None:
         """Some of a request came."""
@@ -41,6 +65,8 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has gone."""
         self._forget()
+        if self._look is not None:
+            self._look.cancel()
         super().connection_lost(exc)
 
     def _expect(self) -> None:
@@ -57,11 +83,32 @@ class PatientProtocol(H11Protocol):
         if self.transport.is_closing():
             return
         reason = f"its head did not arrive within {HEAD_SECONDS:g} seconds"
-        error = RequestRefused(408, reason, "send it again, faster")
-        body = json.dumps(error.to_dict()).encode()
-        head = (
-            "HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-        )
-        self.transport.write(head.encode() + body)
+        self._refuse(RequestRefused(408, reason, "send it again, faster"))
+
+    def _look_again(self, unread: int) -> None:
+        """Whether anything was read of what waited at the last look."""
+        waiting = self.transport.get_write_buffer_size()
+        if unread and waiting >= unread:
+            self.transport.abort()  # to close it would wait for the reader
+            return
+        self._look = self.loop.call_later(UNREAD_SECONDS, self._look_again, waiting)
+
+    def _refuse(self, error: RequestRefused) -> None:
+        response = _refusal(error)
+        status = HTTPStatus(error.status)
+        lines = [b"HTTP/1.1 %d %s" % (status, status.phrase.encode())]
+        lines += [name + b": " + value for name, value in response.raw_headers]
+        self.transport.write(b"\r\n".join(lines) + b"\r\n\r\n" + bytes(response.body))
         self.transport.close()
+
+
+def _refusal(error: RequestRefused) -> Reply:
+    headers = {**HEADERS, **headers_of(error), "Cache-Control": "no-store", "Connection": "close"}
+    return Reply(error.to_dict(), error.status, headers)
+
+
+async def _crowded(scope: Scope, receive: Receive, send: Send) -> None:
+    """What those are told who come when there are too many."""
+    hint = "come again in a moment"
+    error = RequestRefused(503, f"{CONNECTIONS:,} connections are open already", hint, 1.0)
+    await _refusal(error)(scope, receive, send)

@@ -55,10 +55,14 @@ class Answers:
 
 @dataclass(frozen=True)
 class AnswersPage:
-    """Some answers; `next` is where the next page begins, null if there is none."""
+    """Some answers; `next` is where the next page begins, null if there is none.
+
+    `total` is how many answers there are, whatever was looked for.
+    """
 
     answers: list[Result]
     next: int | None
+    total: int
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from holdfast.server.service import Service
 from holdfast.server.tokens import TokenBook
 
 LOCK = "serving.lock"
-_CONNECTIONS = 512
 _LONGEST_HEAD = 1 << 16
 _SECONDS_TO_FINISH = 20
 
@@ -85,7 +84,6 @@ class Runner(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                limit_concurrency=_CONNECTIONS,
                 h11_max_incomplete_event_size=_LONGEST_HEAD,
                 timeout_graceful_shutdown=_SECONDS_TO_FINISH,
             )
@@ -107,6 +105,7 @@ def serve(
     with ExitStack() as stack:
         stack.enter_context(listener)
         stack.enter_context(only_one(service.dataset.path / LOCK, "serving this dataset"))
+        service.sweep()
         url = address_of(listener)
         logger.info("serving", extra={"url": url, "tokens": not service.book.is_open})
         if ready is not None:

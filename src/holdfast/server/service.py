@@ -67,10 +67,9 @@ class Service:
         self._sessions: dict[tuple[str, float | None], Session] = {}
         self._lock = threading.Lock()
         self._verifying: Future[Verification] | None = None
-        self._sweep()
 
-    def _sweep(self) -> None:
-        """Remove what a service that was killed had not yet taken in."""
+    def sweep(self) -> None:
+        """Remove what a service that was killed had not yet taken in; none may be running."""
         with contextlib.suppress(FileNotFoundError):
             for path in self.incoming.iterdir():
                 path.unlink(missing_ok=True)

@@ -85,6 +85,7 @@ class TokenBook:
         self._path, self._lock = folder / FILE, folder / _LOCK
         self._clock = clock
         self._mutex = threading.Lock()
+        self._was_there = False
         self._seen: tuple[int, int, int] | None = None
         self._lines: dict[str, _Line] = {}
 
@@ -96,7 +97,7 @@ class TokenBook:
     @property
     def is_open(self) -> bool:
         """Whether nobody needs a token, because none was ever made."""
-        return not self._read()
+        return not self._read() and not self._was_there
 
     def state(self, token: Token) -> State:
         """Whether a token opens the door now."""
@@ -173,11 +174,12 @@ class TokenBook:
         try:
             found = self._path.stat()
         except FileNotFoundError:
-            if self._seen is not None:  # it was there: who takes it away does not open the door
+            if self._was_there:  # who takes it away, whatever was in it, does not open the door
                 raise _unreadable("it is gone") from None
             return {}
         except OSError as error:
             raise _unreadable(error.strerror or str(error)) from error
+        self._was_there = True
         seen = (found.st_ino, found.st_mtime_ns, found.st_size)
         with self._mutex:
             if seen != self._seen:
@@ -213,7 +215,7 @@ def _parsed(path: Path) -> dict[str, _Line]:
         if kept["format"] != 1:
             raise ValueError("another format")
         return {line.token.id: line for line in map(_line, kept["tokens"])}
-    except (HoldfastError, OSError, ValueError, KeyError, TypeError) as error:
+    except (HoldfastError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise _unreadable(f"it can't be read ({type(error).__name__})") from None
 
 

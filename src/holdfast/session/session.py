@@ -130,7 +130,8 @@ class Session:
         return Budget(to_float(total), to_float(spent), to_float(total - spent))
 
     def answers_left(self, round: int) -> int:
-        """How many more answers fit at a round."""
+        """How many more answers fit at a round of the plan, whether or not it is there yet."""
+        self._ledger.policy.check_round(round)
         with self._ledger.store.lock:
             self._ledger.refresh()
             return self._answers_left(round)

@@ -19,10 +19,14 @@ _LOOKED_AT = 20_000  # entries that one page may go through, whatever it looks f
 
 @dataclass(frozen=True, repr=False)
 class Page(Shown):
-    """Some answers in order; ``next`` is where the next page begins, None if there is none."""
+    """Some answers in order; ``next`` is where the next page begins, None if there is none.
+
+    ``total`` is how many answers the dataset has told, whatever was looked for.
+    """
 
     answers: tuple[Result, ...]
     next: int | None
+    total: int
 
     def __str__(self) -> str:
         return numerals.several(len(self.answers), "answer")
@@ -73,17 +77,17 @@ class Transcript(Sequence[Result]):
         ``round`` and ``contains``, a part of the query's text, pick some. A page may be short, even
         empty, and still have a ``next``: give it as ``after``, or as ``before`` from the newest on.
         """
-        end = 2**62 if before is None else before
+        end, total = 2**62 if before is None else before, self._ledger.store.questions()
         store, found, at, looked = self._ledger.store, list[Result](), None, 0
         for entry in store.entries_back(end) if newest else store.entries(after):
             if not after < entry.seq < end:
                 break
             if len(found) == limit or looked == _LOOKED_AT:
-                return Page(tuple(found), at)
+                return Page(tuple(found), at, total)
             looked, at = looked + 1, entry.seq
             if entry.kind in _TOLD and self._is_meant(entry, round, contains):
                 found.append(result_of(entry, self._ledger, recorded=True))
-        return Page(tuple(found), None)
+        return Page(tuple(found), None, total)
 
     def _is_meant(self, entry: Entry, round: int | None, contains: str) -> bool:
         body, part = entry.read(), contains.casefold()

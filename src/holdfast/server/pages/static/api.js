@@ -76,6 +76,7 @@ export async function refusalOf(response) {
 
 async function send(path, options) {
   let response;
+  const used = token;
   try {
     response = await fetch(path, {
       ...options,
@@ -89,7 +90,8 @@ async function send(path, options) {
   }
   if (!response.ok) {
     const refusal = await refusalOf(response);
-    if (refusal.status === 401) dispatchEvent(new CustomEvent("holdfast-denied", { detail: refusal }));
+    // Of several requests with one bad token the first says so; later ones are old news.
+    if (refusal.status === 401 && used === token) dispatchEvent(new CustomEvent("holdfast-denied", { detail: refusal }));
     throw refusal;
   }
   try {

@@ -20,11 +20,11 @@ export const certificateLabel = (name) => LABELS[name] ?? name;
  * A figure: caption, picture and the same as a table. `draw(width)` gives the picture and is called
  * again when there is more or less room.
  */
-export function figure({ title, note, label, draw, rows, tall = 220 }) {
+export function figure({ title, level = "h3", note, label, draw, rows, tall = 220 }) {
   const canvas = h("div", { class: "chart" });
   canvas.style.minHeight = `${tall}px`; // so that nothing jumps when it is drawn
   const details = rows && h("details", {}, h("summary", {}, "As a table"), rows);
-  const made = h("figure", {}, h("figcaption", {}, h("h3", {}, title), note && h("p", {}, note)), canvas, details);
+  const made = h("figure", {}, h("figcaption", {}, h(level, {}, title), note && h("p", {}, note)), canvas, details);
   let drawn = 0;
   const observer = new ResizeObserver(([entry]) => {
     const room = Math.floor(entry.contentRect.width);
@@ -130,7 +130,7 @@ export function intervalChart(slots, chosen, wide) {
       Plot.ruleX(marks, { x: "slot", y1: "low", y2: "high", stroke: (d) => LOOKS[d.look].colour, strokeWidth: thick, strokeOpacity: (d) => (d.look === "undetermined" ? 0.2 : Math.max(0.06, 0.42 / d.many)) }),
       Plot.dot(whole, { x: "slot", y: "value", symbol: (d) => LOOKS[d.look].symbol, r: Math.min(3.5, thick / 1.6 + 1), fill: (d) => (LOOKS[d.look].symbol === "times" ? "none" : LOOKS[d.look].colour), stroke: (d) => LOOKS[d.look].colour, fillOpacity: (d) => (d.many > 1 ? 0.6 : 1), strokeOpacity: (d) => (d.many > 1 ? 0 : 1) }),
       Plot.text(legible(bands, wide), { x: "middle", y: 0, text: "label", dy: 18, fill: "var(--muted)" }),
-      Plot.tip(tips, Plot.pointerX({ x: "slot", y: "top", title: "text", maxRadius: 60, fill: "var(--raised)", stroke: "var(--line)", lineWidth: 22 })),
+      Plot.tip(tips, Plot.pointerX({ x: "slot", y: "top", title: "text", maxRadius: 60, fill: "var(--raised)", stroke: "var(--line)", lineWidth: Math.min(22, wide / 26) })),
     ],
     symbol: { type: "identity" },
   });

@@ -8,7 +8,7 @@ const SILENCE = 40_000; // the service says something every 15 s
 
 /**
  * Read /v1/events for ever. `onStatus` gets each status, `onState` one of connecting, live, waiting
- * or denied, and the seconds until the next try. Returns how to stop.
+ * or denied. Returns how to stop.
  */
 export function follow(onStatus, onState) {
   let stopped = false;
@@ -16,7 +16,9 @@ export function follow(onStatus, onState) {
   let controller = null;
   let wake = null;
   const now = () => wake?.();
+  const cut = () => controller?.abort(); // an open stream would not notice for a while
   addEventListener("online", now);
+  addEventListener("offline", cut);
 
   (async () => {
     while (!stopped) {
@@ -46,7 +48,7 @@ export function follow(onStatus, onState) {
       if (stopped) return;
       // Later and later, and not all clients at once.
       const wait = Math.min(SOONEST * 2 ** attempt++, LATEST) * (0.75 + 0.5 * Math.random());
-      onState(ended ? "connecting" : "waiting", Math.ceil(wait / 1000));
+      onState(ended ? "connecting" : "waiting");
       await new Promise((resolve) => {
         wake = resolve;
         setTimeout(resolve, wait);
@@ -57,6 +59,7 @@ export function follow(onStatus, onState) {
   return () => {
     stopped = true;
     removeEventListener("online", now);
+    removeEventListener("offline", cut);
     controller?.abort();
     wake?.();
   };

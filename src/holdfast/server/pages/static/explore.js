@@ -62,7 +62,10 @@ class View {
     await this.load();
   }
 
-  update() {} // the plan of the dataset does not change
+  /** The plan of the dataset does not change; what failed for want of a connection is tried again. */
+  async update() {
+    if (this.hasFailed) await this.load();
+  }
 
   leave() {
     this.later.cancel();
@@ -97,14 +100,16 @@ class View {
     const range = h("input", { type: "range", id: `slider-${name}`, name, min: 0, max: STEPS, step: 1 });
     const exact = h("input", { type: "text", inputmode: field.whole ? "numeric" : "decimal", class: "exact", "aria-label": `${field.label}, exactly`, autocomplete: "off" });
     const words = h("output", { for: `slider-${name}` });
-    const place = (value) => {
-      range.value = Math.round((STEPS * Math.log(value / field.low)) / Math.log(field.high / field.low));
+    const place = (value, from) => {
+      // A slider that is being moved is not set back to the round number that it stands for: arrow
+      // keys would never get away from it.
+      if (from !== range) range.value = Math.round((STEPS * Math.log(value / field.low)) / Math.log(field.high / field.low));
       range.setAttribute("aria-valuetext", field.words(value));
       words.textContent = field.words(value);
     };
     const set = (value, from) => {
       this.values[name] = value;
-      place(value);
+      place(value, from);
       if (from !== exact) exact.value = String(value);
       this.hold(name);
       this.changed();
@@ -175,9 +180,12 @@ class View {
     const { signal } = (this.controller = new AbortController());
     try {
       const { entries } = await get(path, signal);
-      if (!signal.aborted) this.drawResult(entries, path);
+      if (signal.aborted) return;
+      this.hasFailed = false;
+      this.drawResult(entries, path);
     } catch (refusal) {
       if (refusal.name === "AbortError") return;
+      this.hasFailed = refusal.isLost;
       this.spoken.textContent = "";
       fill(this.result, refusalBox(refusal, refusal.isLost ? () => this.load() : null));
     }
@@ -208,6 +216,7 @@ class View {
       useful.length > 0
         ? figure({
             title: heading,
+            level: "h2",
             note: ["every certificate on the same question · ", jsonLink(path)],
             label: `${heading}. ${useful.map((entry) => `${entry.certificate} ${shown(entry)}`).join(", ")}.`,
             draw: (wide) => comparisonChart(entries, wide),
@@ -217,7 +226,7 @@ class View {
         : h("p", {}, jsonLink(path)),
       others.length > 0 && h("div", { class: "silent" }, h("h3", {}, "Say nothing here"), h("ul", {}, others.map((entry) => h("li", {}, h("b", {}, entry.certificate), `: ${entry.reason}`)))),
     );
-    this.result.querySelector("figcaption h3")?.setAttribute("id", "compared");
+    this.result.querySelector("figcaption h2")?.setAttribute("id", "compared");
     if (open) this.result.querySelector("details").open = true;
   }
 }

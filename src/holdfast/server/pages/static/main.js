@@ -16,12 +16,12 @@ const QUIET = 400; // updates come no faster than this, however many ask
 
 const root = document.getElementById("main");
 const connection = document.getElementById("connection");
-const state = { me: null, status: null, view: null, path: null, stop: null, turn: 0 };
+const state = { me: null, status: null, view: null, path: null, stop: null, turn: 0, isOut: false, isDown: false, isStale: false };
 
 async function start() {
   state.stop?.();
   state.view?.leave?.();
-  Object.assign(state, { me: null, status: null, view: null, path: null, stop: null });
+  Object.assign(state, { me: null, status: null, view: null, path: null, stop: null, isOut: false });
   waiting(root);
   try {
     [state.me, state.status] = await Promise.all([get("/v1/me"), get("/v1/status")]);
@@ -40,9 +40,13 @@ async function start() {
 function connect(anew) {
   state.stop = follow(
     (status) => (anew && !state.status ? start() : updated(status)),
-    (now, seconds) => {
+    (now) => {
+      // Said once, not at every try: a screen reader speaks each change.
+      if (state.isDown && now === "connecting") return;
+      state.isDown = now === "waiting";
+      state.isStale ||= state.isDown;
       connection.dataset.state = now;
-      connection.textContent = { connecting: "connecting", live: "live", waiting: `no connection, trying again in ${seconds} s`, denied: "signed out" }[now];
+      connection.textContent = { connecting: "connecting", live: "live", waiting: "no connection, trying again", denied: "signed out" }[now];
       if (now === "denied") denied({ message: "the token is no longer good" });
     },
   );
@@ -54,7 +58,9 @@ let running = false;
 
 /** Tell the view, but not more often than it can draw. */
 function updated(status) {
-  if (state.status?.head === status.head && newest === null) return;
+  // After a time without connection a view may show an error, even if nothing has changed.
+  if (!state.isStale && state.status?.head === status.head && newest === null) return;
+  state.isStale = false;
   newest = status;
   state.status = status;
   if (timer !== null || running) return;
@@ -121,6 +127,8 @@ function drawWho() {
 
 /** The service knows no such caller: ask for a token. */
 function denied(refusal) {
+  if (state.isOut) return;
+  state.isOut = true;
   const wasTried = hasToken();
   signIn(null);
   state.stop?.();

@@ -39,15 +39,18 @@ class View {
   }
 
   filters() {
-    const field = (name, label, attributes) =>
-      h("label", { class: "field" }, h("span", {}, label), h("input", { name, autocomplete: "off", ...attributes }));
+    // Not by its bare name: a field named "contains" would hide the form's own method of that name.
+    this.fields = Object.fromEntries(FILTERS.map((name) => [name, h("input", { name: `filter-${name}`, autocomplete: "off" })]));
+    this.fields.contains.type = "search";
+    this.fields.round.inputMode = "numeric";
+    const field = (name, label) => h("label", { class: "field" }, h("span", {}, label), this.fields[name]);
     const later = debounced(300, () => this.filter());
     return h(
       "form",
       { class: "filters", role: "search", "aria-label": "Filter the transcript", oninput: later, onsubmit: (event) => { event.preventDefault(); later.cancel(); this.filter(); } },
-      field("contains", "Query contains", { type: "search" }),
-      field("analyst", "Analyst", {}),
-      field("round", "Round", { inputmode: "numeric", pattern: "[0-9]*" }),
+      field("contains", "Query contains"),
+      field("analyst", "Analyst"),
+      field("round", "Round"),
     );
   }
 
@@ -56,7 +59,7 @@ class View {
     const before = this.said;
     this.said = Object.fromEntries(["entry", "before", "after", ...FILTERS].map((name) => [name, url.searchParams.get(name)]));
     for (const name of FILTERS) {
-      const input = this.form.elements[name];
+      const input = this.fields[name];
       if (document.activeElement !== input) input.value = this.said[name] ?? "";
     }
     const same = before && ["before", "after", ...FILTERS].every((name) => before[name] === this.said[name]);
@@ -129,6 +132,7 @@ class View {
     const rows = ordered.map((answer) => [count(answer.round), count(answer.entry), asked(answer, 60), line(answer)]);
     const made = figure({
       title: "Answers as intervals over rounds",
+      level: "h2",
       note: "each from the least to the most it can be; below, the records there were. ● answer, ◆ follows from answers, ▲ pass, ✕ fail, ■ undecided",
       label: `${several(answers.length, "answer")} with their intervals, ordered by round; the same is listed below.`,
       draw: (wide) => {
@@ -179,7 +183,7 @@ class View {
   }
 
   filter() {
-    const given = Object.fromEntries(FILTERS.map((name) => [name, this.form.elements[name].value.trim() || null]));
+    const given = Object.fromEntries(FILTERS.map((name) => [name, this.fields[name].value.trim() || null]));
     this.context.go(this.href({ ...given, before: null, after: null, entry: null }), { replace: true });
   }
 

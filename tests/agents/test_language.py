@@ -1,0 +1,58 @@
+"""The page on the language: all of it can be asked, and it says what things cost."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from holdfast.agents import words
+from holdfast.agents.language import LANGUAGE
+from holdfast.agents.shapes import shape
+from holdfast.agents.tools import RESULTS
+from holdfast.session import Result, create
+from holdfast.session.outlook import Outlook
+from runtime import adaptive_plan
+
+COLUMNS = {
+    "age": "int",
+    "bmi": "float",
+    "city": "str",
+    "spend": "float",
+    **dict.fromkeys(("treated", "cured", "smoker", "ill"), "bool"),
+}
+LINES = re.findall(r"^    (\S.*?) +-- (.+)$", LANGUAGE, flags=re.MULTILINE)
+ASIDES = re.findall(r"^(?:Score|Compare) .*?: (.+)$", LANGUAGE, flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    path = tmp_path_factory.mktemp("language") / "clinic"
+    with create(path, plan=adaptive_plan(), columns=COLUMNS) as dataset:
+        yield dataset.session()
+
+
+def test_it_has_examples_of_everything():
+    assert len(LINES) == 17
+    assert len(ASIDES) == 2
+
+
+@pytest.mark.parametrize(("query", "meaning"), [*LINES, *((one, "") for one in ASIDES)])
+def test_every_example_can_be_asked_at_the_price_it_says(session, query, meaning):
+    quote = session.quote(query)
+    said = re.search(r"price (\d+)|(\d+) answers", meaning)
+    if said:
+        assert quote.price == int(said[1] or said[2])
+    elif not query.startswith("fit("):
+        assert quote.price == 1
+
+
+def test_every_kind_of_result_has_words_and_a_schema():
+    assert set(RESULTS) == set(Result.__subclasses__())
+    assert all(shape(kind)["additionalProperties"] is False for kind in RESULTS)
+    assert set(shape(Outlook)["properties"]) == {"now", "evenly", "at_end"}
+
+
+def test_a_new_kind_would_be_noticed():
+    with pytest.raises(NotImplementedError):
+        words._meaning(Result.__new__(Result))

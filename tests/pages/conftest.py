@@ -1,0 +1,178 @@
+"""A real browser, a real service, and a watch over every page: no error, no other host."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import pytest
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    expect,
+    sync_playwright,
+)
+
+import holdfast as hf
+from holdfast.planning import Plan
+from runtime import made
+from service import served
+
+PATIENT = 20_000  # ms: on a busy machine things take their time, and nothing waits in vain
+expect.set_options(timeout=PATIENT)
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+QUERIES = (
+    "age > 65",
+    "mean(bmi, 0, 50)",
+    "city = 'Oslo' and age < 30",
+    "histogram(bins(age, 0 to 100 by 10))",
+    "rate(age > 50, city = 'Oslo')",
+    "gate(age > 1, at_least, 0.5)",
+    "gate(age > 1, at_most, 0.5)",
+)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Where the browser is; without one these tests can't be run, and say so."""
+    named = os.environ.get("HOLDFAST_CHROMIUM")
+    found = named or next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.fail(
+            "tests of the page need a browser, and there is no chromium, chromium-browser or "
+            "google-chrome on the path: install one (Debian: apt install chromium), or say where "
+            "it is in HOLDFAST_CHROMIUM"
+        )
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running service; what it is asked here comes from another client than the page."""
+
+    url: str
+    token: str | None = None
+
+    def get(self, path: str) -> Any:
+        return self._send(Request(self.url + path))
+
+    def post(self, path: str, body: Any) -> Any:
+        headers = {"Content-Type": "application/json"}
+        return self._send(Request(self.url + path, json.dumps(body).encode(), headers))
+
+    def _send(self, request: Request) -> Any:
+        if self.token is not None:
+            request.add_header("Authorization", f"Bearer {self.token}")
+        with urlopen(request, timeout=20) as response:
+            return json.load(response)
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Serve a new dataset: so many records, and these questions asked beforehand."""
+    running = []
+
+    def start(
+        count: int = 2000,
+        queries: tuple[str, ...] = (),
+        plan: Plan | None = None,
+        prepare: Callable[[hf.Dataset], None] | None = None,
+        token: str | None = None,
+    ) -> Server:
+        path = tmp_path / f"clinic{len(running)}"
+        with made(path, plan, count=count) as dataset:
+            session = dataset.session("growth-team")
+            for query in queries:
+                session.ask(query)
+            if prepare is not None:
+                prepare(dataset)
+        context = served(path)
+        running.append(context)
+        return Server(context.__enter__(), token)
+
+    yield start
+    for context in reversed(running):
+        context.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A dataset with answers of many kinds, for tests that only look."""
+    path = tmp_path_factory.mktemp("pages") / "clinic"
+    with made(path, count=1000) as dataset:
+        session = dataset.session("growth-team")
+        for query in QUERIES[:2]:
+            session.ask(query)
+        dataset.append([{"age": 99, "bmi": 20.0, "city": "Oslo"}] * 10)
+        for query in QUERIES:
+            session.ask(query)
+        dataset.session("mira").ask(hf.select(["age > 3", "age > 50"], price=4))
+    with served(path) as url:
+        yield Server(url)
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Open a page in a fresh profile; when the test is over nothing may have gone wrong on it.
+
+    With ``go=False`` the page is blank still, so that routes can be laid first.
+    """
+    contexts: list[BrowserContext] = []
+    troubles: list[str] = []
+
+    def opened(
+        url: str, *, width: int = 1280, theme: str = "light", go: bool = True, **options: Any
+    ) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=theme, **options
+        )
+        context.set_default_timeout(PATIENT)
+        contexts.append(context)
+        page = context.new_page()
+        page.add_init_script(
+            "addEventListener('securitypolicyviolation',"
+            " (event) => console.error(`CSP ${event.violatedDirective} ${event.blockedURI}`))"
+        )
+        page.on("console", lambda message: troubles.extend(_trouble(message)))
+        page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        home = urlsplit(url).netloc
+        page.on("request", lambda request: troubles.extend(_elsewhere(request.url, home)))
+        if go:
+            page.goto(url)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+def _trouble(message: ConsoleMessage) -> list[str]:
+    """Warnings and errors, but for refusals of the service, which a browser logs by itself."""
+    if message.type not in ("error", "warning"):
+        return []
+    if message.text.startswith("Failed to load resource") and "/v1/" in message.location["url"]:
+        return []
+    return [f"{message.type}: {message.text}"]
+
+
+def _elsewhere(url: str, home: str) -> list[str]:
+    parts = urlsplit(url)
+    return [] if parts.scheme in ("data", "blob") or parts.netloc == home else [f"asked {url}"]

@@ -1,0 +1,113 @@
+"""The transcript: intervals, details by mouse and keyboard, pages, filters, all in the address."""
+
+from urllib.parse import parse_qs
+
+from playwright.sync_api import expect
+
+
+def _said(page):
+    """What the address bar says now; the address that Playwright keeps comes later."""
+    query = page.evaluate("location.search.slice(1)")
+    return {name: value[0] for name, value in parse_qs(query).items()}
+
+
+def test_the_list_is_the_json_twin_newest_first(clinic, open_page):
+    page = open_page(f"{clinic.url}/transcript")
+    page.locator("ol.answers li").first.wait_for()
+    twin = page.locator("#twin-link").get_attribute("href")
+    answers = clinic.get(twin)["answers"]
+    entries = [int(row.get_attribute("data-entry")) for row in page.locator("ol.answers li").all()]
+    assert entries == [answer["entry"] for answer in answers] == sorted(entries, reverse=True)
+    expect(page.get_by_role("img", name="answers with their intervals")).to_be_visible()
+
+
+def test_an_answer_is_chosen_by_mouse_and_by_keyboard_and_linked_to(clinic, open_page):
+    page = open_page(f"{clinic.url}/transcript")
+    links = page.locator("ol.answers a.asked")
+    links.nth(1).focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    heading = page.locator("#answer-title")
+    chosen = links.nth(2).get_attribute("data-entry")
+    expect(heading).to_have_text(f"Answer {chosen}")
+    expect(heading).to_be_focused()
+    assert _said(page) == {"entry": chosen}
+    expect(links.nth(2)).to_have_attribute("aria-current", "true")
+    again = open_page(page.evaluate("location.href"))
+    expect(again.locator("#answer-title")).to_have_text(f"Answer {chosen}")
+    page.go_back()
+    expect(heading).to_be_hidden()
+    box = page.locator(".chart svg").bounding_box()
+    page.mouse.click(box["x"] + box["width"] - 12, box["y"] + 100)
+    expect(heading).to_be_visible()
+    assert "entry" in _said(page)
+
+
+def test_details_are_those_of_the_entry(clinic, open_page):
+    mean = next(
+        answer
+        for answer in clinic.get("/v1/transcript")["answers"]
+        if answer["query"].startswith("mean")
+    )
+    page = open_page(f"{clinic.url}/transcript?entry={mean['entry']}")
+    detail = page.locator(".detail")
+    expect(detail).to_contain_text("mean(bmi, 0, 50)")
+    expect(detail).to_contain_text(f"{mean['round']:,} records")
+    expect(detail).to_contain_text("with probability 90%")
+    expect(detail).to_contain_text(mean["certificate"])
+    link = detail.get_by_role("link", name="JSON").get_attribute("href")
+    assert clinic.get(link) == mean
+
+
+def test_what_follows_links_to_what_it_follows_from(clinic, open_page):
+    rate = next(
+        answer
+        for answer in clinic.get("/v1/transcript")["answers"]
+        if answer["query"].startswith("rate")
+    )
+    page = open_page(f"{clinic.url}/transcript?entry={rate['entry']}")
+    page.get_by_role("link", name=f"answer {rate['parts'][0]}", exact=True).click()
+    expect(page.locator("#answer-title")).to_have_text(f"Answer {rate['parts'][0]}")
+
+
+def test_an_entry_that_is_not_there(clinic, open_page):
+    page = open_page(f"{clinic.url}/transcript?entry=1")
+    expect(page.locator(".detail")).to_contain_text("There is no such answer.")
+
+
+def test_filters_are_in_the_address_and_come_back(clinic, open_page):
+    page = open_page(f"{clinic.url}/transcript")
+    page.get_by_label("Query contains").fill("bmi")
+    rows = page.locator("ol.answers li")
+    expect(rows).to_have_count(2)
+    assert _said(page) == {"contains": "bmi"}
+    page.get_by_label("Round", exact=True).fill("1000")
+    expect(rows).to_have_count(1)
+    again = open_page(page.evaluate("location.href"))
+    expect(again.locator("ol.answers li")).to_have_count(1)
+    expect(again.get_by_label("Query contains")).to_have_value("bmi")
+    mira = open_page(f"{clinic.url}/transcript?analyst=mira")
+    expect(mira.locator("ol.answers li")).to_have_count(1)
+    page.get_by_label("Analyst").fill("nobody")
+    expect(page.get_by_text("No answer is like that.")).to_be_visible()
+
+
+def test_pages_hold_each_answer_once(serve, open_page):
+    asked = tuple(f"age > {number / 2}" for number in range(120))
+    server = serve(queries=asked)
+    page = open_page(f"{server.url}/transcript")
+    rows, seen = page.locator("ol.answers li"), []
+    for count in (50, 50, 20):
+        expect(rows).to_have_count(count)
+        seen += [row.get_attribute("data-entry") for row in rows.all()]
+        older = page.get_by_role("link", name="Older")
+        if count == 50:
+            older.click()
+            expect(rows.first).not_to_have_attribute("data-entry", seen[-50])
+    expect(older).to_have_count(0)
+    assert len(set(seen)) == 120
+    page.get_by_role("link", name="Newer").click()
+    expect(rows).to_have_count(50)
+    assert [row.get_attribute("data-entry") for row in rows.all()] == seen[50:100]
+    page.get_by_role("link", name="Newest").click()
+    expect(rows.first).to_have_attribute("data-entry", seen[0])
