@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from page_picture import draw_page
 
 import holdfast as hf
 from holdfast import lab
@@ -150,6 +151,7 @@ def draw_contest(path: Path, queries: int = 10_000, repeats: int = 40) -> None:
 
 def main(folder: Path) -> None:
     draw_certificates(folder / "certificates.png")
+    draw_page(folder / "page.png")
     draw_point(folder / "the-point.png")
     draw_overfit(folder / "overfit.png")
     draw_looks(folder / "looks.png")
