@@ -39,8 +39,8 @@ from end_to_end import crowd
 from end_to_end.caller import POOL
 from end_to_end.crowd import FIRST, Crowd, Log, token
 from end_to_end.restarts import killed
+from holdfast.server.addresses import address_of, listening
 from holdfast.server.bodies import AskBody
-from holdfast.server.running import address_of, listening
 from service import send, serving
 
 CLIENTS = 32

@@ -19,8 +19,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from holdfast import errors
+from holdfast.server.addresses import address_of, listening
 from holdfast.server.front import HEADERS
-from holdfast.server.running import Runner, address_of, listening
+from holdfast.server.running import Runner
 from holdfast.server.service import Service
 from holdfast.server.settings import Settings
 from holdfast.server.tokens import Role, TokenBook

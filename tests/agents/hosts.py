@@ -120,5 +120,7 @@ def over_http(url: str, token: str | None = None, mode: str = "auto") -> Iterato
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     http = httpx2.AsyncClient(headers=headers, timeout=60)
     with connected(streamable_http_client(url, http_client=http), mode) as host:
-        yield host
-        host.portal.call(http.aclose)
+        try:
+            yield host
+        finally:
+            host.portal.call(http.aclose)

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections import Counter
 
 import pytest
@@ -205,13 +204,6 @@ def test_what_it_refuses_to_start_with(folder, arguments, message):
     assert message in ended.stderr
     assert ended.stderr.startswith("holdfast: ")
     assert ended.stderr.count("\n") == 1
-
-
-def test_it_starts_quickly(folder):
-    began = time.monotonic()
-    with Pipe(folder) as pipe:
-        pipe.shake_hands()
-        assert time.monotonic() - began < 10  # about one second; a host waits for it
 
 
 HOSTILE = [

@@ -197,7 +197,8 @@ def test_the_transcript_page_by_page(host, dataset):
     older = host.told("transcript", limit=3, before=newest["next"])
     assert older["answers"] == everything[-3:-6:-1]
     oldest = host.told("transcript", limit=200, newest=False)
-    assert oldest == {"answers": everything, "next": None}
+    assert oldest == dataset.transcript.page(200).to_dict()
+    assert (oldest["answers"], oldest["next"]) == (everything, None)
     assert host.told("transcript", contains="age > 31")["answers"][0]["text"] == "age > 31"
     assert host.told("transcript", analyst="nobody")["answers"] == []
     assert {a["round"] for a in host.told("transcript", round=2000)["answers"]} == {2000}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,6 +163,23 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     for context in contexts:
         context.close()
     assert troubles == []
+
+
+@pytest.fixture(scope="session")
+def until() -> Callable[[Page, str], None]:
+    """Wait until an expression is true on a page.
+
+    Playwright's own ``wait_for_function`` evaluates text within the page when it has to look twice,
+    which the page's policy forbids; asked from here it does not.
+    """
+
+    def wait(page: Page, expression: str) -> None:
+        end = time.monotonic() + PATIENT / 1000
+        while not page.evaluate(expression):
+            assert time.monotonic() < end, f"never true: {expression}"
+            page.wait_for_timeout(50)
+
+    return wait
 
 
 def _trouble(message: ConsoleMessage) -> list[str]:

@@ -17,18 +17,19 @@ VIEWS = {
 }
 
 
-def _settled(page):
+def _settled(page, until):
     page.locator("h1").wait_for()
-    page.wait_for_function(
+    until(
+        page,
         "document.querySelectorAll('.chart:empty').length === 0"
         " && document.querySelector('#quote, .comparison figure, ol.answers, .detail dl') !== null"
-        " && !document.querySelector('#quote > .muted')"
+        " && !document.querySelector('#quote > .muted')",
     )
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
 
 
 @pytest.fixture(params=["light", "dark"])
-def views(request, clinic, open_page):
+def views(request, clinic, open_page, until):
     """Every view in one theme, everything on it unfolded."""
     page = open_page(clinic.url, theme=request.param, go=False)
 
@@ -36,24 +37,19 @@ def views(request, clinic, open_page):
         for name, path in VIEWS.items():
             page.set_viewport_size({"width": 1280, "height": 900})
             page.goto(clinic.url + path)
-            _settled(page)
+            _settled(page, until)
             yield name, page
 
     return visited
 
 
-def test_every_view_is_for_everybody(views):
+def test_every_view_is_for_everybody(views, until):
     for name, page in views():
         _check_axe(name, page)
         _check_headings(name, page)
         for width in (768, 360):
             page.set_viewport_size({"width": width, "height": 900})
-            page.wait_for_function(
-                "(width) => [...document.querySelectorAll('.chart svg')]"
-                ".every((one) => one.getAttribute('width') <= width)",
-                arg=width,
-            )
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+            until(page, "document.documentElement.scrollWidth <= innerWidth")
 
 
 def _check_axe(name, page):
@@ -98,9 +94,9 @@ def test_colours_that_only_charts_use_stand_out_too(clinic, open_page, theme):
             assert page.evaluate(ratio, [shape, back]) >= 3.0, (shape, back)
 
 
-def test_the_tabulator_reaches_everything_and_the_first_stop_skips(clinic, open_page):
+def test_the_tabulator_reaches_everything_and_the_first_stop_skips(clinic, open_page, until):
     page = open_page(f"{clinic.url}/ask?q=age%20%3E%203")
-    _settled(page)
+    _settled(page, until)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     marked = "document.activeElement.dataset.reached = ''"

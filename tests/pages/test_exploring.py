@@ -67,9 +67,9 @@ def test_those_that_say_nothing_say_why(clinic, open_page):
     assert _said(page)["batches"] == "10"
 
 
-def test_n0_never_exceeds_n(clinic, open_page):
+def test_n0_never_exceeds_n(clinic, open_page, until):
     page = open_page(f"{clinic.url}/explore?n0=1000&n=3000&alpha=0.3&beta=0.05")
     page.get_by_label("n0, exactly").fill("5000")
-    page.wait_for_function("new URLSearchParams(location.search).get('n') === '5000'")
+    until(page, "new URLSearchParams(location.search).get('n') === '5000'")
     assert _said(page)["n0"] == "5000"
     expect(page.locator(".notice")).to_have_count(0)

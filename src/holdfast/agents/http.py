@@ -7,26 +7,22 @@ import socket
 from collections.abc import Callable
 
 import anyio.to_thread
-import uvicorn
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.agents.desk import LocalDesk
 from holdfast.agents.toolserver import Guest, ToolServer
-from holdfast.errors import AccessDenied, HoldfastError
+from holdfast.errors import HoldfastError
+from holdfast.server.addresses import check_near
 from holdfast.server.arrival import arriving, check_length
 from holdfast.server.failures import headers_of, status_of
-from holdfast.server.guard import bearer
-from holdfast.server.protocol import PatientProtocol
-from holdfast.server.service import Service
+from holdfast.server.protocol import HttpServer
+from holdfast.server.service import Service, bearer
 
 PATH = "/mcp"
 
-_NEAR = ("127.0.0.1", "localhost", "[::1]")
-_CONNECTIONS = 512
-_SECONDS_TO_FINISH = 20
 _GUEST = "holdfast.guest"  # where in a request's scope its guest is kept
 
 
@@ -57,7 +53,7 @@ class Door:
         try:
             guest = await anyio.to_thread.run_sync(self._admitted, request)
             if guest.caller.token is None:
-                await _check_near(request)
+                check_near(request.headers.get("host"), request.headers.get("origin"))
             check_length(request, settings.json_bytes)
             pieces = [piece async for piece in arriving(request, settings.json_bytes, settings)]
         except ClientDisconnect:
@@ -86,21 +82,10 @@ class Door:
         await self._inside(scope, receive, close_then_send)
 
 
-def serve_http(door: Door, listener: socket.socket) -> None:
+def serve_http(door: Door, listener: socket.socket, ready: Callable[[], None]) -> None:
     """Serve until a signal says so; calls that run are let finish first."""
     logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every stranger's request
-    config = uvicorn.Config(
-        door,
-        http=PatientProtocol,
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        limit_concurrency=_CONNECTIONS,
-        timeout_graceful_shutdown=_SECONDS_TO_FINISH,
-    )
-    uvicorn.Server(config).run(sockets=[listener])
+    HttpServer(door, ready).run(sockets=[listener])
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
@@ -111,16 +96,3 @@ def _again(body: bytes, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return receive_again
-
-
-async def _check_near(request: Request) -> None:
-    """Without tokens, only programs on this machine, by its own name; no page in a browser.
-
-    A page whose name is made to stand for this machine (DNS rebinding) is refused by its Host.
-    """
-    near = TransportSecuritySettings(
-        allowed_hosts=[text for name in _NEAR for text in (name, f"{name}:*")], allowed_origins=[]
-    )
-    if await TransportSecurityMiddleware(near).validate_request(request) is not None:
-        hint = "use http://127.0.0.1, or make tokens (holdfast token create)"
-        raise AccessDenied("without tokens a service answers to this machine only", hint, 403)

@@ -19,8 +19,10 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 }
 
 
-def shape(kind: type[Shown]) -> dict[str, Any]:
+def shape(kind: type[Shown], **fixed: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of what ``to_dict`` gives: all fields are there, and no others.
+
+    Those in ``fixed`` have the schema that is given, where the annotation says too little.
 
     >>> from holdfast.session import Budget
     >>> shape(Budget)["required"]
@@ -28,7 +30,7 @@ def shape(kind: type[Shown]) -> dict[str, Any]:
     """
     hints = typing.get_type_hints(kind)
     names = [field.name for field in fields(typing.cast("Any", kind))]
-    return closed({name: _of(hints[name]) for name in names})
+    return closed({name: fixed.get(name) or _of(hints[name]) for name in names})
 
 
 def closed(properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from holdfast.session import (
     Verdict,
 )
 from holdfast.session.outlook import Outlook
+from holdfast.session.transcript import Page
 
 RESULTS = (Answer, Table, Estimate, Verdict, Choice, Fitted)
 """Every kind of result; what an ask gives is one of them."""
@@ -144,7 +145,7 @@ def _transcript(desk: Desk, arguments: Arguments) -> Outcome:
         contains=arguments.text_or_none("contains") or "",
         newest=newest,
     )
-    return Outcome(page.to_dict(), words.of_page(page.answers, page.next, newest))
+    return Outcome(page.to_dict(), words.of_page(page, newest))
 
 
 # ------------------------------------------------------------------------------------- the list
@@ -166,7 +167,6 @@ _KEY = {
 }
 _COUNT = {"type": "integer", "minimum": 0}
 _RESULT = any_of(RESULTS)
-_NUMBER_OR_NONE = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 
 TOOLS = (
     Tool(
@@ -290,7 +290,7 @@ TOOLS = (
             "contains": {"type": "string", "description": "Only queries with this text in them."},
         },
         required=(),
-        gives=closed({"answers": listed(_RESULT), "next": _NUMBER_OR_NONE}),
+        gives=shape(Page, answers=listed(_RESULT)),
         run=_transcript,
     ),
 )

@@ -31,6 +31,7 @@ from holdfast.session import (
     Verdict,
 )
 from holdfast.session.outlook import Outlook
+from holdfast.session.transcript import Page
 
 _SHOWN_ROUNDS = 12
 _LONGEST = 400
@@ -180,17 +181,15 @@ def of_budget(status: Status, outlook: Outlook, limit: Budget | None) -> str:
     return "\n".join(lines)
 
 
-def of_page(answers: Sequence[Result], following: int | None, newest: bool) -> str:
+def of_page(page: Page, newest: bool) -> str:
     """A page of the transcript, a line each."""
-    if not answers:
-        return "no answers"
     lines = [
         f"{answer.entry}  {answer.analyst}  {answer.brief}   {_shortened(answer.query)}"
-        for answer in answers
+        for answer in page.answers
     ]
-    if following is not None:
-        lines.append(f"there are more: {'before' if newest else 'after'} = {following}")
-    return "\n".join(lines)
+    if page.next is not None:
+        lines.append(f"there may be more: {'before' if newest else 'after'} = {page.next}")
+    return "\n".join(lines) or "no answers"
 
 
 def _now(status: Status) -> str:

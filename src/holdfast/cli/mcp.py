@@ -45,8 +45,6 @@ def mcp(
     """
     if find_spec("mcp") is None:
         raise MissingExtra("holdfast mcp", "mcp")
-    if over_http and find_spec("fastapi") is None:  # its door is that of holdfast serve
-        raise MissingExtra("holdfast mcp --http", "serve")
     if over_http and isinstance(dataset, str):
         hint = "run it where the dataset lies, or without --http"
         raise InvalidInput("the dataset", "a folder, if it is served over HTTP", dataset, hint)
@@ -77,7 +75,7 @@ def _answer(found: Dataset | RemoteSession, analyst: str) -> None:
 def _listen(found: Dataset | RemoteSession, host: str, port: int, expose: bool) -> None:
     """Over HTTP, by the rules of `holdfast serve`."""
     from holdfast.agents.http import PATH, Door, serve_http
-    from holdfast.server.running import address_of, check_address, listening
+    from holdfast.server.addresses import address_of, check_address, listening
     from holdfast.server.service import Service
     from holdfast.session import Dataset
 
@@ -85,5 +83,5 @@ def _listen(found: Dataset | RemoteSession, host: str, port: int, expose: bool) 
     service = Service(found)
     check_address(host, service.book, expose)
     with listening(host, port) as listener:
-        console.note(f"tools for agents at {address_of(listener)}{PATH}")
-        serve_http(Door(service, found.close), listener)
+        where = f"tools for agents at {address_of(listener)}{PATH}"
+        serve_http(Door(service, found.close), listener, lambda: console.note(where))

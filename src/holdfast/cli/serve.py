@@ -93,8 +93,8 @@ def serve(
         if find_spec(package) is None:
             raise MissingExtra("holdfast serve", "serve")
     from holdfast import session
+    from holdfast.server.addresses import check_address, listening
     from holdfast.server.logs import start_logging
-    from holdfast.server.running import check_address, listening
     from holdfast.server.running import serve as run
     from holdfast.server.service import Service
     from holdfast.server.settings import MEGABYTE, Settings

@@ -32,7 +32,8 @@ async def arriving(request: Request, most: int, settings: Settings) -> AsyncIter
         allowed = settings.patience + size / settings.slowest
         left = began + allowed - time.monotonic()
         try:
-            message = await asyncio.wait_for(request.receive(), max(left, 0.0))
+            async with asyncio.timeout(max(left, 0.0)):  # wait_for would make a task for it
+                message = await request.receive()
         except TimeoutError:
             reason = f"its body did not arrive within {allowed:.0f} seconds"
             raise RequestRefused(408, reason, "send it again, faster") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated
 
 from fastapi import APIRouter, Header
@@ -102,8 +103,10 @@ async def keep_model(request: Request, service: Served) -> Reply:
 
 
 def _kept(service: Service, content: bytes) -> KeptModel:
-    most = service.settings.shelf_bytes
-    if service.dataset.models_size + len(content) > most:
-        reason = f"the models that are kept would take more than {most:,} bytes"
-        raise RequestRefused(413, reason, "ask the custodian to remove some of them")
-    return service.dataset.keep_model(content)
+    most, dataset = service.settings.shelf_bytes, service.dataset
+    with service.shelving:  # of two that fit alone, one may be too much
+        is_new = dataset.model_content(f"onnx:{hashlib.sha256(content).hexdigest()}") is None
+        if is_new and dataset.models_size + len(content) > most:
+            reason = f"the models that are kept would take more than {most:,} bytes"
+            raise RequestRefused(413, reason, "ask the custodian to remove some of them")
+        return dataset.keep_model(content)

@@ -10,20 +10,9 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.server.metrics import Metrics
+from holdfast.server.replies import HEADERS
 
 logger = logging.getLogger("holdfast.server")
-
-HEADERS = {
-    # Styles by hand: charts are drawn with style attributes.
-    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data:; connect-src 'self'; object-src 'none'; frame-ancestors 'none'; "
-    "base-uri 'none'; form-action 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
-"""For whoever looks with a browser; the page needs no more than this allows."""
 
 
 class Front:

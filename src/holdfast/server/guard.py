@@ -6,11 +6,9 @@ All of it before a body is read. What goes wrong is told in the one shape of err
 from __future__ import annotations
 
 import logging
-import time
 import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any
-from urllib.parse import urlsplit
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -18,17 +16,17 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from holdfast.errors import AccessDenied, HoldfastError, InvalidInput, RequestRefused
+from holdfast.errors import HoldfastError, InvalidInput, RequestRefused
+from holdfast.server.addresses import check_near
 from holdfast.server.arrival import arriving, check_length, is_waited_for, parsed
 from holdfast.server.failures import headers_of, status_of, unexpected
 from holdfast.server.replies import Reply
-from holdfast.server.service import Caller, Service, check_role
+from holdfast.server.service import Caller, Service, bearer, check_role
 from holdfast.server.tokens import Role
 
 ROLE = "x-holdfast-role"
 """Where a route says, in OpenAPI too, who may use it; one that says nothing is for everybody."""
 JSON = "application/json"
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LONGEST_SHOWN = 80
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -73,8 +71,8 @@ class GuardedRoute(APIRoute):
         return await inside(request)
 
 
-def caller_of(request: Request) -> Caller:
-    """Who sent a request that was let in."""
+async def caller_of(request: Request) -> Caller:
+    """Who sent a request that was let in; async, or FastAPI would look it up in a thread."""
     caller: Caller = request.state.caller
     return caller
 
@@ -83,42 +81,10 @@ def _caller(request: Request, service: Service, role: Role) -> Caller:
     address = request.client.host if request.client else "unknown"
     caller = service.admit(bearer(request.headers.get("authorization")), address)
     if caller.token is None:
-        _check_near(request)
+        check_near(request.headers.get("host"), request.headers.get("origin"))
     service.rates.take(caller.name)
     check_role(caller, role)
     return caller
-
-
-def bearer(header: str | None) -> str | None:
-    """The token in an Authorization header."""
-    if header is None:
-        return None
-    scheme, _, token = header.partition(" ")
-    if scheme.lower() != "bearer":
-        raise AccessDenied("the Authorization header is not Bearer TOKEN", "send it so")
-    return token.strip()
-
-
-def _check_near(request: Request) -> None:
-    """Without tokens, only this machine under its own name: no web page by another's.
-
-    A page whose name is made to stand for this machine (DNS rebinding) is refused by its Host, and
-    one of another origin by its Origin.
-    """
-    host = request.headers.get("host", "")
-    origin = request.headers.get("origin")
-    is_near = _name_in(f"//{host}") in _LOOPBACK
-    is_own = origin is None or origin in (f"http://{host}", f"https://{host}")
-    if not is_near or not is_own:
-        hint = "use http://127.0.0.1, or make tokens (holdfast token create)"
-        raise AccessDenied("without tokens a service answers to this machine only", hint, 403)
-
-
-def _name_in(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None
 
 
 async def _read_json(request: Request, service: Service) -> None:
@@ -196,8 +162,3 @@ def _short(value: object) -> str:
     text = value if isinstance(value, str) else type(value).__name__
     text = text.encode("utf-8", "replace").decode()  # half a character can't be sent back
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
-
-
-def seconds_since(began: float) -> float:
-    """For logs and metrics."""
-    return round(time.monotonic() - began, 6)

@@ -34,8 +34,8 @@ _LARGEST = 2**53
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["look"])
 
 
-def service_of(request: Request) -> Service:
-    """The service behind the door."""
+async def service_of(request: Request) -> Service:
+    """The service behind the door; async, or FastAPI would look it up in a thread."""
     service: Service = request.app.state.service
     return service
 

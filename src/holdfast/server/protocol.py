@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
-from starlette.types import Receive, Scope, Send
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from holdfast.errors import RequestRefused
 from holdfast.server.failures import headers_of
-from holdfast.server.front import HEADERS
-from holdfast.server.replies import Reply
+from holdfast.server.replies import HEADERS, Reply
 
 HEAD_SECONDS = 10.0
 """How long the head of a request may take to arrive."""
@@ -20,6 +22,8 @@ UNREAD_SECONDS = 60.0
 """How long a client may leave a response lying without reading any of it."""
 CONNECTIONS = 512
 """How many may be open at once."""
+_LONGEST_HEAD = 1 << 16
+_SECONDS_TO_FINISH = 20
 
 
 class PatientProtocol(H11Protocol):
@@ -112,3 +116,32 @@ async def _crowded(scope: Scope, receive: Receive, send: Send) -> None:
     hint = "come again in a moment"
     error = RequestRefused(503, f"{CONNECTIONS:,} connections are open already", hint, 1.0)
     await _refusal(error)(scope, receive, send)
+
+
+class HttpServer(uvicorn.Server):
+    """uvicorn's server as it is run here: it says when it is there, and logs nothing by itself.
+
+    When it says so it hears signals already: it may be stopped as well as used.
+    """
+
+    def __init__(self, app: ASGIApp, ready: Callable[[], None] | None = None) -> None:
+        self._ready = ready
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=PatientProtocol,
+                ws="none",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                h11_max_incomplete_event_size=_LONGEST_HEAD,
+                timeout_graceful_shutdown=_SECONDS_TO_FINISH,
+            )
+        )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        if self._ready is not None and self.started:
+            self._ready()

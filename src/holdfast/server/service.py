@@ -65,6 +65,7 @@ class Service:
         self.strangers = Rates(self.settings.rate)
         self.incoming = dataset.path / INCOMING
         self._sessions: dict[tuple[str, float | None], Session] = {}
+        self.shelving = threading.Lock()
         self._lock = threading.Lock()
         self._verifying: Future[Verification] | None = None
 
@@ -136,6 +137,16 @@ class Service:
         finally:
             with self._lock:
                 self._verifying = None
+
+
+def bearer(header: str | None) -> str | None:
+    """The token in an Authorization header."""
+    if header is None:
+        return None
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != "bearer":
+        raise AccessDenied("the Authorization header is not Bearer TOKEN", "send it so")
+    return token.strip()
 
 
 def check_role(caller: Caller, needed: Role) -> None:
