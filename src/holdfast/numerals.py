@@ -32,14 +32,14 @@ def budget(value: float, digits: int = 6) -> str:
 def fixed(value: float, decimals: int, *, up: bool) -> str:
     """An end of an interval with so many decimals, rounded outwards, to the side that is named.
 
-    >>> fixed(0.27101, 3, up=False), fixed(0.35201, 3, up=True), fixed(-0.0, 2, up=True)
+    >>> fixed(0.27101, 3, up=False), fixed(0.35201, 3, up=True), fixed(-0.0, 2, up=False)
     ('0.271', '0.353', '0.00')
     """
     # As it is written: 0.1 is a tenth here, not the double a hair above it.
     side = ROUND_CEILING if up else ROUND_FLOOR
     with localcontext(prec=400, rounding=side):  # a double has at most 309 digits before the point
         shown = Decimal(repr(value)).quantize(Decimal(1).scaleb(-decimals))
-        return f"{shown + 0:f}"
+        return f"{abs(shown) if shown.is_zero() else shown:f}"
 
 
 def plain(value: float, decimals: int) -> str:

@@ -91,6 +91,8 @@ def test_the_wheel_holds_the_package_and_its_types(tmp_path):
     )
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    expected = {f"holdfast/{path.relative_to(SOURCE)}" for path in SOURCE.rglob("*.py")}
+    pages = (path for path in (SOURCE / "server" / "pages").rglob("*") if path.is_file())
+    files = [*SOURCE.rglob("*.py"), *pages]
+    expected = {f"holdfast/{path.relative_to(SOURCE)}" for path in files}
     assert expected | {"holdfast/py.typed"} <= names
     assert not any(name.startswith("tests") for name in names)

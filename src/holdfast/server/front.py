@@ -35,7 +35,9 @@ class Front:
                 headers = MutableHeaders(scope=message)
                 headers.update({**HEADERS, "X-Request-Id": number})
                 if "cache-control" not in headers:
-                    headers["Cache-Control"] = "no-store"
+                    # Files that have a tag are asked for again, and sent only if they changed.
+                    kept = "no-cache" if "etag" in headers else "no-store"
+                    headers["Cache-Control"] = kept
             await send(message)
 
         try:
