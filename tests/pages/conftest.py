@@ -19,6 +19,7 @@ from playwright.sync_api import (
     BrowserContext,
     ConsoleMessage,
     Page,
+    Playwright,
     expect,
     sync_playwright,
 )
@@ -42,12 +43,12 @@ QUERIES = (
 )
 
 
-@pytest.fixture(scope="session")
-def chromium() -> str:
-    """Where the browser is; without one these tests can't be run, and say so."""
+def chromium_of(playwright: Playwright) -> str:
+    """Where a browser is, Playwright's own if need be; without one these tests say so."""
     named = os.environ.get("HOLDFAST_CHROMIUM")
     found = named or next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
+    found = found or playwright.chromium.executable_path
+    if not Path(found).exists():
         pytest.fail(
             "tests of the page need a browser, and there is no chromium, chromium-browser or "
             "google-chrome on the path: install one (Debian: apt install chromium), or say where "
@@ -57,9 +58,10 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="session")
-def browser(chromium: str) -> Iterator[Browser]:
+def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        found = chromium_of(playwright)
+        launched = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield launched
         launched.close()
 

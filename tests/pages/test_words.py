@@ -26,7 +26,7 @@ def _on_page(page, call, given):
 def test_numbers_are_written_as_the_library_writes_them(clinic, open_page):
     page = open_page(clinic.url)
     numbers = _numbers(1, 1500)
-    signed = [number * side for number in numbers for side in (1, -1)]
+    signed = [0.0, -0.0, *(number * side for number in numbers for side in (1, -1))]
     places = [number % 7 for number in range(len(signed))]
     ends = [[x, d, up] for x, d in zip(signed, places, strict=True) for up in (True, False)]
     module = "/static/numerals.js"

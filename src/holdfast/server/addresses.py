@@ -11,6 +11,7 @@ from holdfast.server.tokens import TokenBook
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """This machine, by the names that a browser may have for it."""
+_LAST_PORT = 65_535
 
 
 def check_address(host: str, book: TokenBook, exposed: bool) -> None:
@@ -37,6 +38,8 @@ def is_loopback(host: str) -> bool:
 
 def listening(host: str, port: int) -> socket.socket:
     """A socket that is bound already: its port is known, and who connects from now on waits."""
+    if not 0 <= port <= _LAST_PORT:
+        raise InvalidInput("--port", f"from 0 to {_LAST_PORT}", port)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=1024)
@@ -44,8 +47,8 @@ def listening(host: str, port: int) -> socket.socket:
         # one does not: each response would wait 40 ms for the client's acknowledgement.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except OSError as error:
+        reason = error.strerror or str(error)
         hint = "choose another --host or --port"
         raise StorageFailed(f"listening on {host}, port {port}", reason, hint) from error
 

@@ -70,7 +70,7 @@ class Watch:
             if self._latest is not None and self._latest[0] > seen:
                 seen, text = self._latest
                 yield f"id: {seen}\nevent: status\ndata: {text}\n\n"
-            elif wait == _ALIVE:
+            elif wait == _ALIVE and not self._is_over:
                 yield ": still here\n\n"
 
     async def _news(self, seen: int) -> None:

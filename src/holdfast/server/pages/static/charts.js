@@ -66,7 +66,7 @@ export function growthChart(points, status, wide) {
       Plot.areaY(times, { x: "time", y: "n", curve: "step-after", fill: "var(--holds)", fillOpacity: 0.14 }),
       Plot.lineY(times, { x: "time", y: "n", curve: "step-after", stroke: "var(--holds)", strokeWidth: 2 }),
       Plot.ruleY(bounds, { y: "n", stroke: "var(--muted)", strokeDasharray: "4 4" }),
-      Plot.text(bounds, { y: "n", text: "text", frameAnchor: "left", dx: 6, dy: -8, textAnchor: "start", fill: "var(--muted)" }),
+      Plot.text(bounds, { y: "n", text: "text", frameAnchor: "right", dx: -6, dy: 11, textAnchor: "end", fill: "var(--muted)" }),
       Plot.dot(times.slice(-1), { x: "time", y: "n", r: 4, fill: "var(--holds)" }),
       Plot.ruleY([0], { stroke: "var(--line)" }),
     ],
