@@ -218,8 +218,9 @@ def bench_kills(folder: Path, kills: int) -> None:
     told = {e for log in seen.logs for entries in log.keys.values() for e in entries}
     assert told == seen.kept.keys()
     print(
-        f"      {kills} kills, {seen.tries_again:,} tries again, {seen.acknowledged:,} requests "
-        "acknowledged: none lost, none charged twice"
+        f"      {kills} kills, {seen.acknowledged:,} requests acknowledged, {seen.lost:,} cut off, "
+        f"{seen.found:,} of these found answered when they were sent again: "
+        "none lost, none charged twice"
     )
     seconds = seen.restarts[1:]
     detail = f"the median; the slowest {max(seconds):.2f} s"

@@ -49,7 +49,9 @@ class Caller:
         self.told: list[dict[str, Any]] = []
         self.keys: dict[str, list[int]] = {}  # of asks that were answered: their entries
         self.appended: dict[int, int] = {}  # batch: records
-        self.refused = self.tries_again = 0
+        self.refused = 0
+        self.lost = 0  # requests whose connection ended without a response
+        self.found = 0  # of these, how many had been answered all the same
 
     def stop(self, *_: object) -> None:
         self._is_over = True
@@ -73,7 +75,8 @@ class Caller:
             "keys": self.keys,
             "appended": self.appended,
             "refused": self.refused,
-            "tries_again": self.tries_again,
+            "lost": self.lost,
+            "found": self.found,
         }
 
     # ------------------------------------------------------------------------------- requests
@@ -134,6 +137,7 @@ class Caller:
         self.told += results
         if body.get("key"):
             entries = [result["entry"] for result in results]
+            self.found += body["key"] not in self.keys and results[0]["recorded"]
             if self.keys.setdefault(body["key"], entries) != entries:
                 raise RuntimeError(f"{body['key']} stands for {self.keys[body['key']]}, {entries}")
 
@@ -171,11 +175,12 @@ class Caller:
                 content = response.read()
                 if not self._is_patient or response.status != 503:
                     return response.status, json.loads(content)
-            except (OSError, http.client.HTTPException):
-                self._drop()
+            except (OSError, http.client.HTTPException) as error:
                 if not self._is_patient or time.monotonic() > until:
                     raise
-            self.tries_again += 1
+                # The file or the service may not be there; what else ends was under way.
+                self.lost += not isinstance(error, FileNotFoundError | ConnectionRefusedError)
+                self._drop()
             time.sleep(0.01)
 
     def _connected(self) -> http.client.HTTPConnection:

@@ -36,9 +36,9 @@ def plenty() -> Plan:
 
 
 @cache
-def scarce() -> Plan:
-    """A few hundred answers at the first round: a run comes to its end in the middle."""
-    return hf.plan(n0=FIRST, n=2 * FIRST, queries=2_000, beta=0.05)
+def scarce(answers: int = 500) -> Plan:
+    """So many answers at the first round: a run comes to its end in the middle."""
+    return hf.plan(n0=FIRST, n=2 * FIRST, queries=4 * answers, beta=0.05)
 
 
 def made(path: Path, plan: Plan, count: int = FIRST) -> Path:
@@ -62,7 +62,8 @@ class Log:
     keys: dict[str, list[int]]
     appended: dict[str, int]
     refused: int
-    tries_again: int
+    lost: int
+    found: int
 
 
 class Crowd:

@@ -23,8 +23,14 @@ class Killed:
     kept: dict[int, dict[str, object]]
 
     @property
-    def tries_again(self) -> int:
-        return sum(log.tries_again for log in self.logs)
+    def lost(self) -> int:
+        """Requests that were under way at a kill."""
+        return sum(log.lost for log in self.logs)
+
+    @property
+    def found(self) -> int:
+        """Questions among them that had been answered: the answer was there when asked again."""
+        return sum(log.found for log in self.logs)
 
     @property
     def acknowledged(self) -> int:

@@ -20,7 +20,7 @@ def test_killed_under_load(tmp_path: Path) -> None:
     seen = killed(path, KILLS, seed=1)
     assert len(seen.restarts) == KILLS + 1
     assert seen.acknowledged > KILLS
-    assert seen.tries_again > KILLS, "it was not under load when it was killed"
+    assert seen.lost >= KILLS // 2, "it was not under load when it was killed"
     check_told(seen.logs, seen.kept)
     check_money(path, seen.kept)
     check_appends(path, seen.logs)

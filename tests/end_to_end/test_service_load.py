@@ -67,7 +67,7 @@ def test_a_budget_that_ends_in_the_middle(tmp_path: Path) -> None:
     path = made(tmp_path / "data", scarce())
     with hf.open(path) as dataset:
         fits = dataset.outlook().to_dict()["now"]["answers"]
-    assert fits >= 300
+    assert fits == 500
     with serving(path, *UNLIMITED) as (url, _), Crowd(tmp_path, url) as crowd:
         given = orders(path, {"fresh": 3, "keyed": 3, "known": 2, "again": 1, "quote": 1}, CLIENTS)
         reader = given[0]["token"]
@@ -112,7 +112,7 @@ class TestThatTheChecksCanFail:
     @pytest.fixture
     def logs(self, kept: dict[int, dict[str, Any]]) -> list[Log]:
         told = [{**copy.deepcopy(answer), "recorded": False} for answer in kept.values()]
-        return [Log(1.0, {}, part, {}, {}, 0, 0) for part in (told[:2], told[2:])]
+        return [Log(1.0, {}, part, {}, {}, 0, 0, 0) for part in (told[:2], told[2:])]
 
     def test_all_is_well(self, path: Path, kept: Any, logs: list[Log]) -> None:
         check_told(logs, kept)

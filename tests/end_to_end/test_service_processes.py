@@ -91,11 +91,11 @@ def appended(path: Path, batch: int, count: int) -> dict[str, Any]:
 
 
 def log_of(told: list[dict[str, Any]], appended: dict[str, int] | None = None) -> Log:
-    return Log(0.0, {}, told, {}, appended or {}, 0, 0)
+    return Log(0.0, {}, told, {}, appended or {}, 0, 0, 0)
 
 
 def test_all_doors_at_once_share_one_budget(tmp_path: Path) -> None:
-    path = made(tmp_path / "data", scarce())
+    path = made(tmp_path / "data", scarce(answers=2_000))
     analyst = token(path, "analyst", "ann")
     batches, told = {}, []
     with (
@@ -104,18 +104,18 @@ def test_all_doors_at_once_share_one_budget(tmp_path: Path) -> None:
         over_stdio(path, log=tmp_path / "mcp.txt") as agent,
         Crowd(tmp_path, url) as crowd,
     ):
-        crowd.go(*({"token": analyst, "does": {"fresh": 2, "keyed": 1}} for _ in range(3)))
         assert asking.stdin is not None
         asking.stdin.write("go\n")
         asking.stdin.flush()
+        crowd.go(*({"token": analyst, "does": {"fresh": 2, "keyed": 1}} for _ in range(3)))
         for batch in range(1, 5):
+            calls = [("ask", {"query": f"x < 0.5 and i <> -{batch}{i:02}.5"}) for i in range(20)]
+            results = agent.at_once(calls)
+            told += [result.structured_content for result in results if not result.is_error]
             # Twice: with its key it is kept once.
             assert appended(path, batch, 3) == {"count": 3, "n": FIRST + 3 * batch}
             assert appended(path, batch, 3) == {"count": 3, "n": FIRST + 3 * batch}
             batches[str(batch)] = 3
-            calls = [("ask", {"query": f"x < 0.5 and i <> -{batch}{i:02}.5"}) for i in range(20)]
-            results = agent.at_once(calls)
-            told += [result.structured_content for result in results if not result.is_error]
         until = time.monotonic() + PATIENCE
         while send(url, "GET", "/v1/status", token=analyst).json["answers_left"]:
             assert time.monotonic() < until, "the budget never ended"

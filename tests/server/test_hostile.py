@@ -160,6 +160,8 @@ def test_other_methods_are_refused_and_told_which_there_are(house):
                 got = send(run.url, method, path, token=token)
                 check_refusal(got, 405)
                 assert got.headers["allow"] == right
+    assert send(run.url, "PUT", "/v1/models", token=token).headers["allow"] == "GET, POST"
+    assert send(run.url, "PUT", "/ask", token=token).headers["allow"] == "GET, HEAD"
     head = send(run.url, "HEAD", "/v1/status", token=token)
     assert (head.status, head.content) == (405, b"")
     for page in ("/", "/transcript", "/openapi.json"):

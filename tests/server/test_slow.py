@@ -365,3 +365,34 @@ def test_many_who_do_all_of_it_at_once(clinic):
             thread.join()
         assert (counts, clinic.n) == ([1] * 30, 1030)
         kept_well(run, token)
+
+
+def test_many_who_wait_for_a_verification_are_in_nobodys_way(clinic, monkeypatch):
+    """It may take minutes, and a viewer may ask for it: one replay for all, and one thread."""
+    real, go, begun = type(clinic).verify, threading.Event(), list[None]()
+
+    def slow(self: Any) -> Any:
+        begun.append(None)
+        assert go.wait(PATIENT)
+        return real(self)
+
+    monkeypatch.setattr(type(clinic), "verify", slow)
+    with running(clinic) as run:
+        token, found = run.token("viewer"), list[Any]()
+
+        def verify() -> None:
+            found.append(send(run.url, "POST", "/v1/verify", token=token))
+
+        threads = [threading.Thread(target=verify) for _ in range(60)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)
+        began = time.monotonic()
+        assert send(run.url, "GET", "/v1/status", token=token).status == 200
+        assert time.monotonic() - began < 5.0
+        assert (len(begun), found) == (1, [])
+        go.set()
+        for thread in threads:
+            thread.join()
+        assert {(got.status, got.content) for got in found} == {(200, found[0].content)}
+        assert run.dataset.verify().to_dict() == found[0].json

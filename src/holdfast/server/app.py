@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -40,6 +41,17 @@ async def healthz() -> Reply:
     return reply({"status": "ok", "version": __version__})
 
 
+_PARTS = (
+    _running,
+    metrics.router,
+    looking.router,
+    events.router,
+    asking.router,
+    keeping.router,
+    views.router,
+)
+
+
 def application(service: Service) -> FastAPI:
     """The ASGI application of a service, without what is around it."""
 
@@ -59,9 +71,7 @@ def application(service: Service) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.service, app.state.metrics = service, Metrics()
-    for part in (_running, metrics.router, looking.router, events.router):
-        app.include_router(part)
-    for part in (asking.router, keeping.router, views.router):
+    for part in _PARTS:
         app.include_router(part)
     app.mount("/static", views.files())
     app.add_exception_handler(HTTPException, _told)
@@ -77,7 +87,17 @@ def guarded(app: FastAPI) -> ASGIApp:
 
 
 async def _told(request: Request, error: Exception) -> Response:
-    return told(error)
+    response = told(error)
+    if "allow" in response.headers and (methods := _methods(request.scope["path"])):
+        response.headers["allow"] = ", ".join(methods)
+    return response
+
+
+def _methods(path: str) -> list[str]:
+    """All that an address takes: where it has several routes, each knows of its own only."""
+    routes = (route for part in _PARTS for route in part.routes if isinstance(route, APIRoute))
+    matching = (route for route in routes if route.path_regex.match(path))
+    return sorted({method for route in matching for method in route.methods or ()})
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

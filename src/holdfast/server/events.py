@@ -116,7 +116,7 @@ class Stream(StreamingResponse):
     response_class=StreamingResponse,
     responses={
         200: {
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": {"text/event-stream": {}},
             "description": "Server-sent events named `status`, whose data is that of /v1/status.",
         },
         **failures(*USUAL),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 
 from holdfast.server.guard import GuardedRoute
 from holdfast.server.looking import VIEWER, Served
@@ -70,8 +70,14 @@ class Metrics:
 @router.get(
     "/metrics",
     openapi_extra=VIEWER,
-    response_class=PlainTextResponse,
-    responses=failures(*USUAL),
+    response_class=Response,  # errors are no plain text
+    responses={
+        200: {
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+            "description": "Prometheus' text format.",
+        },
+        **failures(*USUAL),
+    },
 )
 def metrics(request: Request, service: Served) -> PlainTextResponse:
     """Counters and gauges for Prometheus."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass
+
+from starlette.concurrency import run_in_threadpool
 
 from holdfast.errors import AccessDenied
 from holdfast.server.rates import Rates
@@ -50,7 +51,7 @@ class Me(Shown):
 
 
 class Service:
-    """One dataset behind a door. Its methods may be called from any thread."""
+    """One dataset behind a door. Its methods may be called from any thread, but for ``verify``."""
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class Service:
         self._sessions: dict[tuple[str, float | None], Session] = {}
         self.shelving = threading.Lock()
         self._lock = threading.Lock()
-        self._verifying: Future[Verification] | None = None
+        self._verifying: asyncio.Future[Verification] | None = None
 
     def sweep(self) -> None:
         """Remove what a service that was killed had not yet taken in; none may be running."""
@@ -119,24 +120,18 @@ class Service:
 
     # ---------------------------------------------------------------------------------- verifying
 
-    def verify(self) -> Verification:
-        """Replay everything; who asks while that is under way gets the same result."""
-        with self._lock:
-            running, mine = self._verifying, None
-            if running is None:
-                running = mine = self._verifying = Future()
-        if mine is not None:
-            self._fulfil(mine, self.dataset.verify)
-        return running.result()
+    async def verify(self) -> Verification:
+        """Replay everything; who asks while that is under way gets the same result.
 
-    def _fulfil(self, promise: Future[Verification], work: Callable[[], Verification]) -> None:
-        try:
-            promise.set_result(work())
-        except BaseException as error:
-            promise.set_exception(error)
-        finally:
-            with self._lock:
-                self._verifying = None
+        Only the replay has a thread: many who waited for it in theirs would leave none to others.
+        """
+        if self._verifying is None:
+            self._verifying = asyncio.ensure_future(run_in_threadpool(self.dataset.verify))
+            self._verifying.add_done_callback(self._verified)
+        return await asyncio.shield(self._verifying)
+
+    def _verified(self, _: asyncio.Future[Verification]) -> None:
+        self._verifying = None
 
 
 def bearer(header: str | None) -> str | None:

@@ -1,0 +1,167 @@
+"""schemathesis over the whole of /openapi.json: whatever it sends, the service keeps its word."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+import schemathesis
+from schemathesis.config import SchemathesisConfig
+from schemathesis.engine import events, from_schema
+
+from holdfast.errors import RequestRefused
+from holdfast.session.dataset import Dataset
+from runtime import contents, made, records
+from service import QUICK, Running, running, send
+
+BRIEF = replace(QUICK, stream_seconds=0.05)
+"""Streams of events end soon: schemathesis reads them to their end."""
+# Which texts are queries no schema can say, so that half of those sent are replaced by these.
+QUERIES = [
+    "age > 65",
+    "mean(bmi, 10, 60)",
+    "histogram(city in ('Oslo'))",
+    "rate(age > 50, bmi > 20)",
+    "gate(age > 50, at_least, 0.5)",
+    "variance(bmi, 0, 50)",
+    "income > 3",
+    "city = 'Tromsø'",
+]
+
+
+@dataclass
+class Findings:
+    """What a run came to: which checks failed where, and which statuses there were."""
+
+    failed: dict[tuple[str, str], str] = field(default_factory=dict)
+    statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
+
+    def of(self, operation: str) -> set[int]:
+        return {status for name, status in self.statuses if name == operation}
+
+
+def tried(
+    run: Running,
+    token: str | None,
+    examples: int,
+    only: Callable[[str], bool] = lambda path: True,
+) -> Findings:
+    """Send what schemathesis thinks of, the same at every run, and check all that comes back."""
+    document = send(run.url, "GET", "/openapi.json").json
+    document["paths"] = {path: kept for path, kept in document["paths"].items() if only(path)}
+    config = SchemathesisConfig.from_dict(
+        {
+            "seed": 1,
+            "base-url": run.url,
+            "headers": {} if token is None else {"Authorization": f"Bearer {token}"},
+            "request-timeout": 10.0,
+            "continue-on-failure": True,
+            "generation": {"max-examples": examples, "deterministic": True, "database": "none"},
+            "phases": {"stateful": {"enabled": False}},  # no operation links to another
+            # What fits the schema may be refused all the same: it may be no query, no model.
+            "checks": {"positive_data_acceptance": {"enabled": False}},
+        }
+    )
+    schema = schemathesis.openapi.from_dict(document, config=config)
+    schema.hook("map_body")(_meant)
+    found = Findings()
+    for event in from_schema(schema).execute():
+        assert not isinstance(event, events.NonFatalError | events.FatalError), event
+        if isinstance(event, events.ScenarioFinished):
+            _note(event.recorder, found)
+    return found
+
+
+def _meant(context: Any, body: Any) -> Any:
+    """Texts of even length become queries."""
+    return _replaced(body, False)
+
+
+def _replaced(value: Any, is_query: bool) -> Any:
+    if isinstance(value, dict):
+        asked = ("query", "queries", "candidates")
+        return {k: _replaced(v, is_query or k in asked) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_replaced(item, is_query) for item in value]
+    if isinstance(value, str) and is_query and len(value) % 2 == 0:
+        return QUERIES[len(value) // 2 % len(QUERIES)]
+    return value
+
+
+def _note(recorder: Any, found: Findings) -> None:
+    for made_checks in recorder.checks.values():
+        for check in made_checks:
+            if check.failure_info is not None:
+                failure = check.failure_info.failure
+                found.failed[recorder.label, check.name] = f"{failure.title}: {failure.message}"
+    for interaction in recorder.interactions.values():
+        assert interaction.response is not None, "no response came"
+        found.statuses[recorder.label, interaction.response.status_code] += 1
+
+
+@pytest.fixture
+def house(tmp_path):
+    with made(tmp_path / "clinic", count=1000) as dataset, running(dataset, BRIEF) as run:
+        yield run
+
+
+def test_whatever_a_custodian_sends(house):
+    found = tried(house, house.token("custodian"), 40)
+    assert found.failed == {}
+    assert not [status for _, status in found.statuses if status >= 500]
+    assert sum(found.statuses.values()) > 1000
+    for path in json.loads(send(house.url, "GET", "/openapi.json").content)["paths"]:
+        assert any(path == name.split()[1] for name, _ in found.statuses), path
+    # It got as far as the data, not only as far as the door.
+    for operation in ("POST /v1/ask", "POST /v1/ask-many", "POST /v1/select", "POST /v1/quote"):
+        assert {200, 422} <= found.of(operation), operation
+    verified = house.dataset.verify()
+    assert verified.answers > 5
+    house.dataset.append(records(5000, 5001))
+    assert send(house.url, "GET", "/healthz").status == 200
+
+
+@pytest.mark.parametrize("role", ["viewer", None])
+def test_whatever_others_send_changes_nothing(house, role):
+    house.token("custodian")
+    before = contents(house.dataset.path)
+    found = tried(house, None if role is None else house.token(role), 4)
+    assert found.failed == {}
+    assert contents(house.dataset.path) == before
+    for (operation, status), _ in found.statuses.items():
+        assert status < 500, operation
+        if role is None and operation != "GET /healthz":
+            assert status in (400, 401, 404, 405), operation
+    for operation in ("POST /v1/ask", "POST /v1/ask-many", "POST /v1/select", "POST /v1/append"):
+        assert found.of(operation) <= {400, 401, 403, 404, 405}
+
+
+# ------------------------------------------------------------------------------ that it can fail
+
+
+def test_a_planted_fault_is_found(house, monkeypatch):
+    def fail(*_: object) -> Any:
+        raise ValueError("planted")
+
+    monkeypatch.setattr(Dataset, "growth", fail)
+    found = tried(house, house.token("viewer"), 1, lambda path: path == "/v1/growth")
+    assert ("GET /v1/growth", "not_a_server_error") in found.failed
+
+
+def test_a_planted_lie_of_the_schema_is_found(house, monkeypatch):
+    monkeypatch.setattr(Dataset, "columns", property(lambda self: {"age": 7}))
+    found = tried(house, house.token("viewer"), 1, lambda path: path == "/v1/schema")
+    assert ("GET /v1/schema", "response_schema_conformance") in found.failed
+
+
+def test_a_planted_status_that_is_not_documented_is_found(house, monkeypatch):
+    def refuse(*_: object) -> Any:
+        raise RequestRefused(418, "planted", "planted")
+
+    monkeypatch.setattr(Dataset, "outlook", refuse)
+    found = tried(house, house.token("viewer"), 1, lambda path: path == "/v1/outlook")
+    assert ("GET /v1/outlook", "status_code_conformance") in found.failed
