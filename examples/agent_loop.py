@@ -6,9 +6,10 @@ on. Proposals are features, thresholds, and special cases for the records that i
 quarter of the records is pure chance, so there is always a special case that seems to help.
 
 It asks through `holdfast mcp`, quotes before it asks (quotes are free), keeps a change only if all
-of its interval is above zero, and stops when nothing that it proposes could matter: what is to be
-gained is within the widths, or the budget has no room. The same loop on raw numbers has no reason
-to stop. A million fresh records, which only this program has, say which score was true.
+of its interval is above zero, and stops when no proposal was shown to be better for a long while,
+or the budget has no room. That does not prove that nothing better exists. The same loop on raw
+numbers has no reason to stop. A million fresh records, which only this program has, say which score
+was true.
 
     python examples/agent_loop.py [FOLDER]          (needs the extra mcp)
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -134,24 +136,24 @@ class Tools:
             assert tool.annotations.read_only_hint or "Refusals are final" in tool.description
 
 
-async def improve(tools: Tools, random: np.random.Generator) -> Rule:
-    """The loop. Each question depends on all answers before it."""
+async def improve(tools: Tools, run: str, random: np.random.Generator) -> Rule:
+    """The loop. Each question depends on all answers before it; ``run`` begins their keys."""
     rule, fruitless, asked = Rule(), 0, 0
     for propose in proposals(random):
         new = propose(rule)
         question = f"difference({new.right}, {rule.right})"
         quote = await tools.call("quote", query=question)
-        if not quote["allowed"] or quote["answers_left"] <= KEPT_BACK:
+        if not quote["allowed"] or quote["answers_left_after"] < KEPT_BACK:
             print(f"stop: the budget has no room ({tools.last.splitlines()[0]})")
             break
-        gain = await tools.call("ask", query=question, key=f"proposal {asked}")
+        gain = await tools.call("ask", query=question, key=f"{run} proposal {asked}")
         asked, fruitless = asked + 1, fruitless + 1
         if gain["interval"][0] > 0:  # all of it, so it is better for sure
             rule, fruitless = new, 0
             print(f"kept: {rule.right:<44}{tools.last.splitlines()[0]}")
         if fruitless == PATIENCE:
             width = gain["width"]
-            print(f"stop: {PATIENCE} proposals brought less than the width, ± {width:.2f}")
+            print(f"stop: {PATIENCE} proposals, none was shown to be better (± {width:.2f} each)")
             break
     print(f"{asked} questions asked")
     return rule
@@ -194,10 +196,11 @@ async def main(folder: Path) -> None:
         print(tools.last)
 
         say("improve: propose, quote, ask; keep what is better for sure")
-        rule = await improve(tools, np.random.default_rng(7))
+        run = str(uuid.uuid4())  # keys are shared by everybody who asks this dataset
+        rule = await improve(tools, run, np.random.default_rng(7))
 
         say("how good is it?")
-        final = await tools.call("ask", query=rule.right, key="final")
+        final = await tools.call("ask", query=rule.right, key=f"{run} final")
         print(tools.last)
 
         say("one wish more: the best of two rules, at the price of a hundred answers")

@@ -13,7 +13,7 @@ from holdfast.agents import words
 from holdfast.agents.tools import BY_NAME
 from holdfast.agents.toolserver import Guest, ToolServer
 from holdfast.server.service import Caller
-from runtime import exhausted, made
+from runtime import exhausted, made, records
 
 from .hosts import over_stdio, text_of
 
@@ -49,11 +49,14 @@ def test_an_exhausted_budget(host, folder):
     assert error["details"]["more_records"] > 0
     text = text_of(host.call("ask", query="bmi > 17"))
     assert "This refusal is final at this round" in text
-    assert "Do not retry or rephrase" in text
+    assert "Do not send this question again, nor the same one in other words" in text
     assert f"{error['details']['more_records']} more records" in text
     quote = host.call("quote", query="bmi > 17")
     assert quote.structured_content["allowed"] is False
-    assert "rephrasing does not help" in text_of(quote)
+    more = quote.structured_content["more_records"]
+    assert text_of(quote).splitlines()[-1] == (
+        f"it would fit after {more} more records; the same question in other words does not help"
+    )
     with hf.open(folder) as dataset:
         assert dataset.status() == before
 
@@ -64,8 +67,47 @@ def test_never_in_this_plan(tmp_path):
     with over_stdio(tmp_path / "clinic", log=tmp_path / "log.txt") as host:
         result = host.call("ask", query="bmi > 17")
         assert result.structured_content["error"]["details"]["more_records"] is None
-        assert text_of(result).splitlines()[1].startswith("This refusal is final. Do not retry")
-        assert "never in this plan" in text_of(host.call("quote", query="bmi > 17"))
+        assert text_of(result).splitlines()[1].startswith("This refusal is final. Do not send")
+        quote = text_of(host.call("quote", query="bmi > 17"))
+        assert "nothing more fits at this round, nor later in this plan" in quote
+
+
+def test_a_smaller_question_fits(tmp_path):
+    """Neither the quote nor the refusal says that nothing can be asked."""
+    made(tmp_path / "clinic", count=2000).close()
+    with over_stdio(tmp_path / "clinic", log=tmp_path / "log.txt") as host:
+        large = "select(lowest, 1000, age > 1, age > 2)"
+        quote = host.call("quote", query=large)
+        left = quote.structured_content["answers_left"]
+        assert f"a smaller question may fit, as {left} answers" in text_of(quote)
+        text = text_of(host.call("ask", query=large))
+        assert "A smaller one (fewer cells, a lower price) is another question" in text
+        host.told("ask", query=large.replace("1000", "4"))
+
+
+def test_after_the_plan_its_rounds_can_still_be_asked(tmp_path):
+    made(tmp_path / "clinic", count=2001).close()
+    with over_stdio(tmp_path / "clinic", log=tmp_path / "log.txt") as host:
+        assert host.error("ask", query="age > 1")["type"] == "NotReady"
+        for tool, given in (("ask", {"query": "age > 1"}), ("quote", {"query": "age > 1"})):
+            text = text_of(host.call(tool, **given))
+            assert 'its rounds can be asked: give "round": 2000' in text
+            assert "never" not in text
+            assert "other records" not in text
+        assert 'give "round": 2000' in text_of(host.call("budget"))
+        assert host.told("quote", query="age > 1", round=2000)["allowed"]
+        assert host.told("ask", query="age > 1", round=2000)["round"] == 2000
+
+
+def test_a_later_round_that_is_there(tmp_path):
+    with made(tmp_path / "clinic", count=200) as dataset:
+        exhausted(dataset.session())
+        dataset.append(records(200, 600))
+    with over_stdio(tmp_path / "clinic", log=tmp_path / "log.txt") as host:
+        for tool in ("quote", "ask"):
+            text = text_of(host.call(tool, query="bmi > 17", round=200))
+            assert "a later round, which is there: leave the round out" in text
+        host.told("ask", query="bmi > 17")
 
 
 @pytest.mark.parametrize(
@@ -123,6 +165,14 @@ def test_too_few_records_yet(tmp_path):
         assert host.error("ask", query="age > 1")["type"] == "NotReady"
         quote = host.told("quote", query="age > 1")
         assert (quote["allowed"], quote["more_records"]) == (False, 100)
+        for tool, given in (("budget", {}), ("quote", {"query": "age > 1"})):
+            assert "nothing can be asked before there are 200 records" in text_of(
+                host.call(tool, **given)
+            )
+        assert "Nothing can be asked before there are 200 records." in text_of(
+            host.call("ask", query="age > 1")
+        )
+        assert "Name another round" in text_of(host.call("ask", query="age > 1", round=5))
         assert "not ready" in text_of(host.call("budget"))
         assert "now none" in text_of(host.call("describe"))
 

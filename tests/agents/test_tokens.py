@@ -12,7 +12,7 @@ import holdfast as hf
 from holdfast.server.tokens import TokenBook
 from runtime import made
 
-from .hosts import COMMAND, listening, over_http
+from .hosts import COMMAND, listening, over_http, text_of
 
 ASKING = {
     "ask": {"query": "age > 50"},
@@ -115,7 +115,14 @@ def test_a_limit_is_the_tokens(place):
             <= limit["total"]
             <= 0.1 * ann.told("budget")["status"]["budget"]["total"]
         )
+        assert 0.0 <= limit["remaining"] < limit["spent"] / asked
+        said = text_of(ann.call("budget"))
+        assert "% of the limit left (" in said
+        assert "; it has room for 0 answers at n = 1,000" in said
+        assert "for all analysts together it buys" in said
+        assert "% of the limit left (" in text_of(ann.call("ask", query="age > 0"))
         assert ben.told("budget")["limit"] is None
+        assert "limit" not in text_of(ben.call("budget"))
         assert ben.told("ask", query="age > 99")["analyst"] == "ben"
     assert 1 <= asked <= 7
 

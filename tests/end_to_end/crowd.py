@@ -211,7 +211,9 @@ def check_money(path: Path, kept: dict[int, dict[str, Any]]) -> None:
         spent = sum(units for units, _ in charges.values())
         assert spent == ledger.state.spent <= ledger.policy.budget
         assert ledger.state.answers == len(charges)
-        assert sum(ledger.store.spending().values()) == spent
+        by_analyst = ledger.store.spending().values()
+        assert sum(one.units for one in by_analyst) == spent
+        assert sum(one.answers for one in by_analyst) == len(charges)
         assert dataset.status().budget.spent == to_float(spent)
         assert dataset.verify().answers == len(charges)
 

@@ -20,7 +20,7 @@ SAYS = {
     "dashboard.py": ["intervals, 0 of them wrong", "4 answers, cost 0;"],
     "tune_model.py": ["249 questions", "it is better", "the budget is exhausted at round 100,000"],
     "agent_loop.py": [
-        "stop: 25 proposals brought less than the width",
+        "stop: 25 proposals, none was shown to be better",
         "refused: the plan's answers do not suffice",
         ": it holds",
         ": a miss",

@@ -19,7 +19,9 @@ def test_the_cost_is_shown_before_and_nothing_is_charged_for_it(serve, open_page
     expect(_button(page)).to_have_text("Ask for 2 answers")
     expect(page.locator('[data-name="cost"]')).to_contain_text("2 answers")
     quote = server.post("/v1/quote", {"query": "histogram(bins(age, 0 to 100 by 10))"})
-    expect(page.locator("#quote")).to_contain_text(f"{quote['answers_left']:,} →")
+    left, after = quote["answers_left"], quote["answers_left_after"]
+    assert after < left - quote["price"]  # every cell counts
+    expect(page.locator("#quote")).to_contain_text(f"{left:,} → {after:,} answers")
     assert server.get("/v1/status")["budget"]["spent"] == 0
 
 

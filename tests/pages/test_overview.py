@@ -23,8 +23,12 @@ def test_numbers_are_those_of_the_json_twin(clinic, open_page):
     assert left - 0.1 - 1e-9 < float(_shown(page, "left").rstrip("%")) <= left
     assert _shown(page, "buys-now") == f"{outlook['now']['answers']:,}"
     assert _shown(page, "buys-evenly") == f"{outlook['evenly']['answers']:,}"
+    expect(page.locator(".buys")).to_contain_text(
+        f"up to {outlook['evenly']['answers']:,} if records"
+    )
     assert _shown(page, "buys-at-the-end") == f"{outlook['at_end']['answers']:,}"
     expect(page.locator("main")).to_contain_text("With probability 90% all answers")
+    expect(page.locator("main")).to_contain_text("quotients have the interval that they show")
 
 
 def test_every_chart_has_a_label_and_a_table(clinic, open_page):

@@ -1,5 +1,7 @@
 """Tokens: a box when one is needed, never in the address, and what each role is shown."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -82,7 +84,14 @@ def test_a_custodian_asks_like_an_analyst(guarded, open_page):
 def test_a_limit_of_ones_own_is_shown(guarded, open_page):
     server = guarded("analyst", limit=0.25)
     page = open_page(f"{server.url}/#token={server.token}")
-    expect(page.locator("main")).to_contain_text("You may spend 25% of the budget yet.")
+    told = page.locator('[data-name="limit-left"]'), page.locator('[data-name="limit-of-all"]')
+    expect(told[0]).to_have_text("100%")
+    expect(told[1]).to_have_text(re.compile(r"^(25|24\.9)%$"))  # rounded down
+    server.post("/v1/ask", {"query": "mean(bmi, 0, 50)"})
+    limit = server.get("/v1/me")["limit"]
+    expect(told[0]).not_to_have_text("100%")
+    share = float(told[0].inner_text().rstrip("%")) / 100
+    assert 0 <= limit["remaining"] / limit["total"] - share < 0.001 + 1e-9
 
 
 def test_a_token_that_is_revoked_leads_back_to_the_box(guarded, open_page, tmp_path):

@@ -106,6 +106,7 @@ def test_a_battery_of_questions(cage, log):
     assert statuses == {200, 402, 422}
     for path in (
         *("/v1/me", "/v1/schema", "/v1/status", "/v1/plan", "/v1/outlook", "/v1/rounds"),
+        "/v1/room?round=1500",
         *("/v1/growth", "/v1/models", "/v1/transcript", "/v1/transcript/3", "/metrics"),
         *("/openapi.json", "/healthz"),
     ):

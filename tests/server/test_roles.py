@@ -32,6 +32,7 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("GET", "/v1/rounds"): LOOK,
     ("GET", "/v1/growth"): LOOK,
     ("GET", "/v1/compare"): LOOK,
+    ("GET", "/v1/room"): LOOK,
     ("GET", "/v1/models"): LOOK,
     ("GET", "/v1/transcript"): LOOK,
     ("GET", "/v1/transcript/{entry}"): LOOK,
@@ -61,6 +62,7 @@ BODIES: dict[str, Any] = {
     "/v1/append": records(2000, 2001),
 }
 ADDRESSES = {
+    "/v1/room": "/v1/room?round=1000",
     "/v1/compare": "/v1/compare?n0=200&n=2000&alpha=0.3&beta=0.1",
     "/v1/transcript/{entry}": "/v1/transcript/3",
 }

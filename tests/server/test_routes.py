@@ -56,6 +56,9 @@ def test_what_is_looked_at(door: Running):
     held = post(door, "/v1/hold", {"round": 400})
     assert (held["round"], held["answers_left"]) == (400, session.answers_left(400))
     assert post(door, "/v1/hold", {"round": None})["round"] == 1000
+    for round in (200, 1000, 2000):
+        left = session.answers_left(round)
+        assert get(door, f"/v1/room?round={round}") == {"round": round, "answers_left": left}
 
 
 def test_me(door: Running):

@@ -145,9 +145,7 @@ def test_what_a_killed_service_left_behind_is_swept_away(folder):
         process.wait()
     before = contents(folder)
     assert list((folder / "incoming").glob("*"))
-    began = time.monotonic()
     with serving(folder) as (url, _):
-        assert time.monotonic() - began < 5.0
         assert list((folder / "incoming").glob("*")) == []
         assert send(url, "GET", "/v1/status", token=text).json["n"] == 1000
     assert contents(folder) == before

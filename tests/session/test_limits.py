@@ -132,9 +132,9 @@ def test_a_limit_is_a_share(clinic, limit):
 def test_what_analysts_spent_is_kept_exactly(clinic):
     clinic.session("ann").ask_many(["age > 1", "age > 2"])
     clinic.session("bøb").ask("age > 3")
-    units = {analyst: int(text) for analyst, text in sql(clinic.path, "SELECT * FROM spending")}
+    rows = sql(clinic.path, "SELECT * FROM spending")
     charge = clinic._ledger.policy.mechanism.charge(1000)
-    assert units == {"ann": 2 * charge, "bøb": charge}
+    assert rows == [("ann", str(2 * charge), 2), ("bøb", str(charge), 1)]
     assert Fraction(clinic._ledger.state.spent) == 3 * charge
 
 
@@ -142,18 +142,66 @@ def test_what_analysts_spent_is_kept_exactly(clinic):
     "statement",
     [
         "UPDATE spending SET units = '7'",
+        "UPDATE spending SET answers = 7",
         "DELETE FROM spending",
-        "UPDATE spending SET units = 'x'",
-        "UPDATE spending SET units = '-1'",
-        "INSERT INTO spending VALUES ('eve', '1')",
+        "INSERT INTO spending VALUES ('eve', '1', 0)",
     ],
 )
-def test_an_edited_index_is_found_at_opening(tmp_path, statement):
+def test_a_sum_that_is_wrong_is_made_anew_at_opening(tmp_path, statement):
+    """It follows from the entries: a program of an earlier version goes on without it, say."""
     with made(tmp_path / "clinic", count=1000) as dataset:
         dataset.session("ann").ask("age > 1")
+        dataset.session("bob").ask("histogram(city in ('Oslo', 'Bergen'))")
+    before = sql(tmp_path / "clinic", "SELECT * FROM spending")
     sql(tmp_path / "clinic", statement)
+    with opened(tmp_path / "clinic") as dataset:
+        assert sql(tmp_path / "clinic", "SELECT * FROM spending") == before
+        dataset.verify()
+
+
+@pytest.mark.parametrize("units", ["x", "-1", ""])
+def test_a_sum_that_is_no_number_is_found(tmp_path, units):
+    with made(tmp_path / "clinic", count=1000) as dataset:
+        dataset.session("ann").ask("age > 1")
+    sql(tmp_path / "clinic", f"UPDATE spending SET units = '{units}'")
     with pytest.raises(hf.LedgerCorrupt, match="charged"):
         opened(tmp_path / "clinic")
+
+
+def test_cells_count_towards_a_limit(clinic):
+    """A table costs two answers, but takes one of the plan's for each of its cells."""
+    limited, plan = clinic.session("ann", limit=0.1), clinic.plan
+    assert limited.limit.answers == plan.queries // 10
+    cells = ", ".join(str(i) for i in range(plan.queries // 10 + 5))
+    table = f"histogram(bins(age, {cells}))"
+    quote = limited.quote(table)
+    assert not quote.allowed
+    with pytest.raises(hf.BudgetExhausted, match="the limit of analyst 'ann' does not suffice"):
+        limited.ask(table)
+    assert clinic.session("bob").quote(table).allowed
+    small = "histogram(city in ('Oslo', 'Bergen'))"
+    before = limited.quote(small)
+    answer = limited.ask(small)
+    assert limited.limit.answered == len(answer) == before.counts_for
+    assert limited.answers_left(1000) == before.answers_left_after
+
+
+def test_what_may_yet_be_spent_is_no_more_than_there_is(clinic):
+    spend(clinic.session("bob"))
+    limit, budget = clinic.session("ann", limit=1.0).limit, clinic.status().budget
+    assert limit.remaining == budget.remaining < limit.total - limit.spent
+    assert "of the limit left" in str(limit)
+
+
+def test_a_high_price_is_told_apart_from_an_end(clinic):
+    limited = clinic.session("ann", limit=0.25)
+    limited.ask_many([f"age > {i}" for i in range(10)])  # early, so that they cost more
+    query = hf.select(["age > 20", "age > 40"], price=50)
+    with pytest.raises(hf.BudgetExhausted, match="8 answers of price 1 would"):
+        limited.ask(query)
+    limited.ask_many([f"age > {i} + 0.5" for i in range(8)])
+    with pytest.raises(hf.BudgetExhausted, match="single answers will again at round"):
+        limited.ask(query)
 
 
 def test_charges_moved_from_one_analyst_to_another_are_found(tmp_path):

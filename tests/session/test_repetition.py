@@ -73,28 +73,54 @@ def test_a_key_may_be_given_to_what_was_derived_before(dataset, session) -> None
 
 
 def test_parts_that_a_key_has_at_another_round_are_not_mixed(tmp_path) -> None:
-    """A rate whose numerator was asked before, under its key, would be of two rounds."""
+    """A rate whose numerator was asked before, by the name of its part, would be of two rounds."""
     with made(tmp_path / "clinic", count=1900) as dataset:
         session, rate = dataset.session(), CASES["rate"]
-        session.ask_many([rate.leaves[0].canonical], key="k")
+        session.ask(rate.leaves[0].canonical, key="k/0")
         dataset.append(records(1900, 2000))
         before = contents(dataset.path)
-        for ask in (session.ask, lambda query, key: session.ask_many([query], key=key)):
-            with pytest.raises(hf.InvalidInput, match="used for a part of this one"):
-                ask(rate.query, key="k")
-            assert contents(dataset.path) == before
+        with pytest.raises(hf.InvalidInput, match="used for a part of this one"):
+            session.ask(rate.query, key="k")
+        assert contents(dataset.path) == before
         session.hold(1900)
         assert session.ask(rate.query, key="k").round == 1900
         dataset.verify()
 
 
-def test_numbers_asked_together_may_be_of_several_rounds(tmp_path) -> None:
+LISTS = {
+    "longer": ["age > 1", "age > 2", "age > 3"],
+    "shorter": ["age > 1"],
+    "other": ["age > 1", "age > 7"],
+    "in another order": ["age > 2", "age > 1"],
+    "a rate of it": ["rate(age > 1, age > 2)"],
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("grown", [False, True])
+def test_the_key_of_a_list_stands_for_that_list(tmp_path, name, grown) -> None:
     with made(tmp_path / "clinic", count=1900) as dataset:
-        session = dataset.session()
-        session.ask_many(["age > 1"], key="k")
-        dataset.append(records(1900, 2000))
-        rounds = [one.round for one in session.ask_many(["age > 1", "age > 2"], key="k")]
-        assert rounds == [1900, 2000]
+        session, asked = dataset.session(), ["age > 1", "age > 2"]
+        first = session.ask_many(asked, key="k")
+        if grown:
+            dataset.append(records(1900, 2000))
+        before = contents(dataset.path)
+        with pytest.raises(hf.InvalidInput, match="key must be new for each"):
+            session.ask_many(LISTS[name], key="k")
+        with pytest.raises(hf.InvalidInput, match="key must be new for each"):
+            session.ask("age > 7", key="k")
+        assert contents(dataset.path) == before
+        again = session.ask_many(asked, key="k")
+        assert [(one.entry, one.recorded) for one in again] == [(one.entry, True) for one in first]
+        dataset.verify()
+
+
+def test_a_key_of_one_query_is_none_of_a_list(dataset, session) -> None:
+    session.ask("age > 1", key="k")
+    with pytest.raises(hf.InvalidInput, match="key must be new for each list"):
+        session.ask_many(["age > 1", "age > 2"], key="k")
+    with pytest.raises(hf.InvalidInput, match="key must be new"):
+        session.ask_many(["age > 2"], key="k")
 
 
 def test_a_held_round_is_that_of_all_parts(dataset, session) -> None:

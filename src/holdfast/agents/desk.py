@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from holdfast.planning import Plan
-from holdfast.session import Budget, Dataset, Quote, Round, Session, Status, Transcript
+from holdfast.session import Budget, Dataset, Limit, Quote, Round, Session, Status, Transcript
 from holdfast.session.outlook import Outlook
 from holdfast.session.transcript import Page
 
@@ -56,7 +56,7 @@ class Desk(Protocol):
         """What is left of the dataset's budget."""
 
     @property
-    def limit(self) -> Budget | None:
+    def limit(self) -> Limit | None:
         """What is left of the caller's own share."""
 
     def transcript_of(self, analyst: str | None) -> Pages:
@@ -94,7 +94,7 @@ class LocalDesk:
         return self._session.budget
 
     @property
-    def limit(self) -> Budget | None:
+    def limit(self) -> Limit | None:
         """What is left of the caller's own share."""
         return self._session.limit
 

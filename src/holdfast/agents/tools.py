@@ -15,17 +15,17 @@ from holdfast.errors import InvalidInput
 from holdfast.queries.selection import USUAL_PRICE
 from holdfast.session import (
     Answer,
-    Budget,
     Choice,
     Estimate,
     Fitted,
+    Limit,
     Quote,
     Round,
     Status,
     Table,
     Verdict,
 )
-from holdfast.session.outlook import Outlook
+from holdfast.session.outlook import Outlook, Pace
 from holdfast.session.transcript import Page
 
 RESULTS = (Answer, Table, Estimate, Verdict, Choice, Fitted)
@@ -90,12 +90,16 @@ def _budget(desk: Desk, arguments: Arguments) -> Outcome:
         "outlook": outlook.to_dict(),
         "limit": None if limit is None else limit.to_dict(),
     }
-    return Outcome(values, words.of_budget(status, outlook, limit))
+    now, mine = outlook.now.round, None
+    if limit is not None and now is not None:
+        mine = Pace(now, desk.answers_left(now))
+    return Outcome(values, words.of_budget(status, outlook, limit, mine))
 
 
 def _quote(desk: Desk, arguments: Arguments) -> Outcome:
     quote = desk.at(arguments.count_or_none("round")).quote(arguments.text("query"))
-    return Outcome(quote.to_dict(), words.of_quote(quote))
+    status = None if quote.allowed else desk.status()
+    return Outcome(quote.to_dict(), words.of_quote(quote, status))
 
 
 def _ask(desk: Desk, arguments: Arguments) -> Outcome:
@@ -130,7 +134,9 @@ def _ask_many(desk: Desk, arguments: Arguments) -> Outcome:
 
 
 def _left(desk: Desk, round: int) -> str:
-    return words.left_after(desk.answers_left(round), round, desk.budget)
+    limit = desk.limit
+    left = desk.budget if limit is None else limit
+    return words.left_after(desk.answers_left(round), round, left)
 
 
 def _transcript(desk: Desk, arguments: Arguments) -> Outcome:
@@ -162,8 +168,8 @@ _ROUND = {
 }
 _KEY = {
     "type": "string",
-    "description": "A text of your own, new for each question. The same call with the same key "
-    "returns the recorded answer and charges nothing.",
+    "description": "A UUID, new for each question; keys are shared by everybody who asks this "
+    "dataset. The same call with the same key returns the recorded answer and charges nothing.",
 }
 _COUNT = {"type": "integer", "minimum": 0}
 _RESULT = any_of(RESULTS)
@@ -194,7 +200,7 @@ TOOLS = (
             {
                 "status": shape(Status),
                 "outlook": shape(Outlook),
-                "limit": {"anyOf": [shape(Budget), {"type": "null"}]},
+                "limit": {"anyOf": [shape(Limit), {"type": "null"}]},
             }
         ),
         run=_budget,

@@ -22,6 +22,7 @@ from holdfast.session import (
     Appended,
     Budget,
     Choice,
+    Limit,
     Quote,
     Result,
     Round,
@@ -115,12 +116,10 @@ class RemoteSession:
         return sibling
 
     @property
-    def limit(self) -> Budget | None:
+    def limit(self) -> Limit | None:
         """What this analyst may spend in all, has spent, and may yet; None without a limit."""
         told = self._me().get("limit")
-        return (
-            None if told is None else self._connection.understood(Budget, told, "asking who asks")
-        )
+        return None if told is None else self._connection.understood(Limit, told, "asking who asks")
 
     @property
     def budget(self) -> Budget:

@@ -136,8 +136,10 @@ class Shelf:
         if payload is None:
             return measure
         if measure.target.values:
+            from holdfast.data.models.payload import payload_of
+
             classes = tuple(_label(value.value) for value in measure.target.values)
-            payload = replace(payload, classes=classes)
+            payload = payload_of(payload.content, classes=classes)
         return replace(measure, model=Model(measure.model.name, payload))
 
 

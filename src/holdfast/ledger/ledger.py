@@ -9,13 +9,13 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.errors import HoldfastError, InvalidInput, LedgerCorrupt
 from holdfast.ledger.entries import GENESIS, Entry, Kind, State, next_entry
-from holdfast.ledger.filter import Filter
+from holdfast.ledger.filter import CappedFilter, Filter
 from holdfast.ledger.policy import Policy
-from holdfast.ledger.store import Pending, RoundTotals, Segment, Store
+from holdfast.ledger.store import Pending, RoundTotals, Segment, Spent, Store
 from holdfast.ledger.witness import Witness
 from holdfast.planning import Plan
 from holdfast.queries import CustomMeasure, Declared, Form, NumberForm, Schema, SelectForm
@@ -29,6 +29,13 @@ TELLING = 100
 """Records that two appends can't have in common by chance; fewer may well be alike."""
 
 Clock = Callable[[], float]
+
+
+class Room(NamedTuple):
+    """What is left: of the budget, which a filter knows, and of the plan's answers."""
+
+    filter: Filter
+    answers: int
 
 
 class Ledger:
@@ -48,7 +55,7 @@ class Ledger:
         # Of the transaction under way: what was asked, and what the rounds come to.
         self._new_asked: dict[bytes, Entry] = {}
         self._new_rounds: dict[int, RoundTotals] = {}
-        self._new_spending: dict[str, int] = {}
+        self._new_spending: dict[str, Spent] = {}
         self.store = Store(folder / FILE)
         try:
             self._witness = Witness(folder / WITNESS)
@@ -61,9 +68,27 @@ class Ledger:
                 self.policy = Policy(self.plan)
                 self._reload()
                 self.check_sums()
+            if not self._is_spending_whole():
+                self._mend_spending()
         except BaseException:
             self.close()
             raise
+
+    def _is_spending_whole(self) -> bool:
+        """Whether what analysts were charged is what was charged."""
+        with self.store.reading():
+            self.refresh()
+            total = Spent(0, 0)
+            for spent in self.store.spending().values():
+                total = total.plus(*spent)
+            return total == (self.state.spent, self.state.answers)
+
+    def _mend_spending(self) -> None:
+        """A program of an earlier version may have gone on writing: the entries know."""
+        with self.store.writing():
+            self.store.mend_spending()
+        if not self._is_spending_whole():
+            raise LedgerCorrupt(_WHAT, "what its analysts were charged is not what was charged")
 
     @classmethod
     def create(
@@ -100,18 +125,29 @@ class Ledger:
                     self._reload()
             return self.state
 
-    def answers_left(self, round: int) -> int:
-        """How many more answers fit at a round."""
-        return self.policy.answers_left(self.filter, round, self.state.answers)
+    def answers_left(self, round: int, room: Room | None = None) -> int:
+        """How many more answers fit at a round, into what is left for all unless it is said."""
+        room = room or self.room()
+        fitting = room.filter.remaining(round) // self.policy.mechanism.charge(round)
+        return max(0, min(fitting, room.answers))
 
-    def fits(self, round: int, price: int, slots: int, filter: Filter | None = None) -> bool:
+    def fits(self, round: int, price: int, slots: int, room: Room) -> bool:
         """Whether queries of that price, which count for so many answers, fit at a round."""
         units = price * self.policy.mechanism.charge(round)
-        is_left = self.state.answers + slots <= self.plan.queries
-        return is_left and (filter or self.filter).admits(round, units)
+        return slots <= room.answers and room.filter.admits(round, units)
 
-    def spent_by(self, analyst: str) -> int:
-        """What the answers that one analyst asked for were charged, in units."""
+    def room(self) -> Room:
+        """What is left for all analysts together."""
+        return Room(self.filter, self.plan.queries - self.state.answers)
+
+    def room_within(self, limit: Spent, analyst: str) -> Room:
+        """What is left for one analyst, who may take no more than a limit in all."""
+        room, spent = self.room(), self.spent_by(analyst)
+        filter = CappedFilter(room.filter, limit.units - spent.units)
+        return Room(filter, min(room.answers, limit.answers - spent.answers))
+
+    def spent_by(self, analyst: str) -> Spent:
+        """What the answers that one analyst asked for were charged."""
         known = self._new_spending.get(analyst)
         return self.store.spent_by(analyst) if known is None else known
 
@@ -241,7 +277,7 @@ class Ledger:
         answers, price = more.answers + form.slots, more.price + form.price
         self._new_rounds[round] = RoundTotals(round, answers, price)
         analyst = body["analyst"]
-        self._new_spending[analyst] = self.spent_by(analyst) + units
+        self._new_spending[analyst] = self.spent_by(analyst).plus(units, form.slots)
         return self._add_told("answer", told, form.canonical, round, key, after)
 
     def add_derived(
@@ -277,8 +313,8 @@ class Ledger:
             self.store.note_asked(self._new_asked)
         for more in self._new_rounds.values():
             self.store.note_round(more)
-        for analyst, units in self._new_spending.items():
-            self.store.note_spending(analyst, units)
+        for analyst, spent in self._new_spending.items():
+            self.store.note_spending(analyst, spent)
         self._forget_new()
 
     def _forget_new(self) -> None:
@@ -372,8 +408,6 @@ class Ledger:
             raise LedgerCorrupt(_WHAT, "its index does not have as many answers as its entries")
         if sum(units for _, units in self._charges()) != self.state.spent:
             raise LedgerCorrupt(_WHAT, _OTHER_CHARGES)
-        if sum(self.store.spending().values()) != self.state.spent:
-            raise LedgerCorrupt(_WHAT, "what its analysts were charged is not what was charged")
 
 
 def fingerprint_of(created: Mapping[str, Any]) -> str:

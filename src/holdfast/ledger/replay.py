@@ -17,7 +17,7 @@ from holdfast.ledger.ledger import (
     content_of_files,
     question,
 )
-from holdfast.ledger.store import RoundTotals, Segment
+from holdfast.ledger.store import RoundTotals, Segment, Spent
 from holdfast.ledger.told import body_of, derived_told, told_again
 from holdfast.queries import Declared, Derived, form_of, query_of
 
@@ -77,7 +77,7 @@ class _Replay:
         self._hash = GENESIS
         self._seq = 0
         self._rounds: dict[int, RoundTotals] = {}
-        self._spending: dict[str, int] = {}
+        self._spending: dict[str, Spent] = {}
         self._keys = 0
         self._questions = 0
         self._registered: dict[str, Declared] = {}
@@ -204,7 +204,8 @@ class _Replay:
         price = totals.price + form.price
         self._rounds[round] = RoundTotals(round, totals.answers + form.slots, price)
         analyst = body["analyst"]
-        self._spending[analyst] = self._spending.get(analyst, 0) + units
+        spent = self._spending.get(analyst, Spent(0, 0))
+        self._spending[analyst] = spent.plus(units, form.slots)
         told = told_again(form, body, policy, round)
         _must(told["kind"] != "choice" or isinstance(body["name"], str), "it has no name")
         for name, value in told.items():

@@ -25,20 +25,43 @@ _APPLICATION = 0x484F4C44  # "HOLD": tells file(1), and us, whose database it is
 _BEFORE_ALL = -(2**62)  # rows that can't be are listed too, and so found
 _WHAT = "the ledger"
 _TOLD: tuple[Kind, ...] = ("answer", "derived")
-_SPENDING = "SELECT analyst, units FROM spending"
+_SPENDING = "SELECT analyst, units, answers FROM spending"
+
+
+class Spent(NamedTuple):
+    """What an analyst was charged, in units, and how many of the plan's answers that took."""
+
+    units: int
+    answers: int
+
+    def plus(self, units: int, answers: int) -> Spent:
+        """And so much more."""
+        return Spent(self.units + units, self.answers + answers)
 
 
 def _add_spending(connection: sqlite3.Connection) -> None:
     """What each analyst was charged, in units: as text, as they are too long for numbers."""
     connection.execute(
-        "CREATE TABLE spending (analyst TEXT PRIMARY KEY, units TEXT NOT NULL) WITHOUT ROWID"
+        "CREATE TABLE spending (analyst TEXT PRIMARY KEY, units TEXT NOT NULL, "
+        "answers INTEGER NOT NULL) WITHOUT ROWID"
     )
-    spent: dict[str, int] = {}
-    for (body,) in connection.execute("SELECT body FROM entries WHERE kind = 'answer'"):
+    _fill_spending(connection)
+
+
+def _fill_spending(connection: sqlite3.Connection) -> None:
+    """Anew, from the entries, of which it is but a summary."""
+    spent: dict[str, Spent] = {}
+    given = 0
+    answers = connection.execute("SELECT body FROM entries WHERE kind = 'answer' ORDER BY seq")
+    for (body,) in answers:
         told = json.loads(body)
-        spent[told["analyst"]] = spent.get(told["analyst"], 0) + int(told["charge"])
-    rows = [(analyst, str(units)) for analyst, units in spent.items()]
-    connection.executemany("INSERT INTO spending VALUES (?, ?)", rows)
+        analyst, after = told["analyst"], int(told["after"]["answers"])
+        before = spent.get(analyst, Spent(0, 0))
+        spent[analyst] = before.plus(int(told["charge"]), after - given)
+        given = after
+    rows = [(analyst, str(one.units), one.answers) for analyst, one in spent.items()]
+    connection.execute("DELETE FROM spending")
+    connection.executemany("INSERT INTO spending VALUES (?, ?, ?)", rows)
 
 
 # Migration i takes a database from version i to i + 1. Add to the end; never change one.
@@ -290,9 +313,14 @@ class Store:
             more,
         )
 
-    def note_spending(self, analyst: str, units: int) -> None:
+    def note_spending(self, analyst: str, spent: Spent) -> None:
         """Within :meth:`writing`: what an analyst has been charged in all, from now on."""
-        self._do("INSERT OR REPLACE INTO spending VALUES (?, ?)", (analyst, str(units)))
+        row = (analyst, str(spent.units), spent.answers)
+        self._do("INSERT OR REPLACE INTO spending VALUES (?, ?, ?)", row)
+
+    def mend_spending(self) -> None:
+        """Within :meth:`writing`: what analysts were charged, anew from the entries."""
+        self._step(_fill_spending)
 
     def note_key(self, key: str, seq: int) -> None:
         """Within :meth:`writing`: which answer, or which append, a caller's key stands for."""
@@ -306,14 +334,14 @@ class Store:
         """The answer, or the append, that a caller's key stands for."""
         return self._found("SELECT seq FROM keys WHERE key = ?", key, (*_TOLD, "append"))
 
-    def spending(self) -> dict[str, int]:
+    def spending(self) -> dict[str, Spent]:
         """What each analyst has been charged."""
-        return {str(analyst): _units(units) for analyst, units in self._all(_SPENDING)}
+        return {str(row[0]): _spent(row) for row in self._all(_SPENDING)}
 
-    def spent_by(self, analyst: str) -> int:
+    def spent_by(self, analyst: str) -> Spent:
         """What one analyst has been charged."""
         row = self._one(f"{_SPENDING} WHERE analyst = ?", (analyst,))
-        return 0 if row is None else _units(row[1])
+        return Spent(0, 0) if row is None else _spent(row)
 
     def rounds(self) -> list[RoundTotals]:
         """What was answered at each round, in order."""
@@ -451,10 +479,12 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _units(text: object) -> int:
-    if not (isinstance(text, str) and text.isascii() and text.isdigit()):
+def _spent(row: tuple[Any, ...]) -> Spent:
+    _, units, answers = row
+    is_whole = isinstance(units, str) and units.isascii() and units.isdigit()
+    if not is_whole or not isinstance(answers, int):
         raise LedgerCorrupt(_WHAT, "what an analyst was charged is not kept as it was written")
-    return int(text)
+    return Spent(int(units), answers)
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

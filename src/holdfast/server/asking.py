@@ -73,6 +73,10 @@ def select(body: SelectBody, service: Served, caller: Called, key: KeyHeader = N
 
 def one_key(header: str | None, body: str | None) -> str | None:
     """The key of a request, said in its head or in its body."""
+    if header is not None and not header.isascii():
+        # HTTP has no one way to write such a head: the same key would be another in the body.
+        required = "of ASCII characters, in the header Idempotency-Key"
+        raise InvalidInput("key", required, "another", "say it in the body")
     if header is not None and body is not None and header != body:
         raise InvalidInput("key", "the same as the header Idempotency-Key", body, "send one")
     return body if header is None else header

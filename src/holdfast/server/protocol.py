@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -140,13 +139,6 @@ class HttpServer(uvicorn.Server):
                 timeout_graceful_shutdown=_SECONDS_TO_FINISH,
             )
         )
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Who was asked to stop, and did, has not failed: uvicorn would die of the signal then."""
-        with super().capture_signals():
-            yield
-            self._captured_signals.clear()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from holdfast.server.addresses import address_of
 from holdfast.server.app import application, guarded
@@ -27,6 +27,13 @@ class Runner(HttpServer):
     def __init__(self, service: Service, ready: Callable[[], None] | None = None) -> None:
         self._app = application(service)
         super().__init__(guarded(self._app), ready)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Who was asked to stop, and did, has not failed: uvicorn would die of the signal then."""
+        with super().capture_signals():
+            yield
+            self._captured_signals.clear()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams, then wait for the rest."""

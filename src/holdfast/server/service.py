@@ -13,7 +13,7 @@ from holdfast.errors import AccessDenied
 from holdfast.server.rates import Rates
 from holdfast.server.settings import Settings
 from holdfast.server.tokens import ROLES, Role, Token, TokenBook
-from holdfast.session import Budget, Dataset, Session, Verification
+from holdfast.session import Dataset, Limit, Session, Verification
 from holdfast.shown import Shown
 
 _MOST_SESSIONS = 1000
@@ -47,7 +47,7 @@ class Me(Shown):
     role: str
     token: str | None
     expires: str | None
-    limit: Budget | None
+    limit: Limit | None
 
 
 class Service:
@@ -97,7 +97,7 @@ class Service:
 
     def session(self, caller: Caller) -> Session:
         """The session of a caller; sessions keep no state but what makes them quick."""
-        limit = None if caller.token is None else caller.token.limit
+        limit = None if caller.token is None else self.book.limit_of(caller.analyst)
         with self._lock:
             session = self._sessions.get((caller.analyst, limit))
             if session is None:

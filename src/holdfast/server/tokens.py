@@ -135,6 +135,16 @@ class TokenBook:
             self._write({**self._read(), number: _Line(token, _hashed(secret))})
         return token, f"hf_{number}_{secret}"
 
+    def limit_of(self, analyst: str) -> float | None:
+        """The share that an analyst may spend: the smallest of their tokens that are still good."""
+        limits = [
+            line.token.limit
+            for line in self._read().values()
+            if line.token.analyst == analyst and line.token.limit is not None
+            if self.state(line.token) == "valid"
+        ]
+        return min(limits, default=None)
+
     def revoke(self, number: str) -> Token:
         """From now on this token opens nothing; doing it twice changes nothing."""
         with waiting_lock(self._lock):

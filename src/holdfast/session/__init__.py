@@ -13,7 +13,7 @@ from holdfast.session.dataset import (
     open,
 )
 from holdfast.session.outlook import Outlook, Pace
-from holdfast.session.quotes import Budget, Quote
+from holdfast.session.quotes import Budget, Limit, Quote
 from holdfast.session.scorer import Scorer
 from holdfast.session.session import Session
 from holdfast.session.transcript import Page, Transcript
@@ -29,6 +29,7 @@ __all__ = [
     "Fitted",
     "Growth",
     "KeptModel",
+    "Limit",
     "Outlook",
     "Pace",
     "Page",

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.ledger.filter import Filter
+from holdfast.ledger.filter import Filter, FixedFilter
 from holdfast.ledger.ledger import Ledger
 from holdfast.ledger.policy import Policy
 from holdfast.numerals import several
@@ -27,7 +27,11 @@ class Pace(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Outlook(Shown):
-    """What is left buys so much: all of it now, evenly from now on, or at the end of the plan."""
+    """What is left buys so much: all of it now, evenly from now on, or at the end of the plan.
+
+    ``evenly`` is at most so many, if records come one by one; if they come in lumps, questions are
+    asked at smaller sizes, which cost more, and it is fewer.
+    """
 
     now: Pace
     evenly: Pace
@@ -43,8 +47,7 @@ def outlook(ledger: Ledger) -> Outlook:
     with ledger.store.lock:
         state = ledger.refresh()
         now, end = policy.nearest_round(state.records), policy.last_round
-        left, filter = policy.plan.queries - state.answers, copy.deepcopy(ledger.filter)
-        evenly = _evenly(policy, filter, now)
+        left, evenly = policy.plan.queries - state.answers, _evenly(policy, ledger.filter, now)
         return Outlook(
             now=Pace(now, ledger.answers_left(now)),
             evenly=Pace(None, max(0, min(evenly, left))),
@@ -53,21 +56,25 @@ def outlook(ledger: Ledger) -> Outlook:
 
 
 def _evenly(policy: Policy, filter: Filter, now: int) -> int:
-    """Rounded down: the mean charge over rounds now < t <= n is at most that of the integral.
+    """At most so many: as if records came one by one, each with its share of the questions.
 
-    The charges go as 1/t^2, whose mean over [now, n] is 1/(now n), that of their geometric mean.
+    The charges go as 1/t^2, whose mean over rounds from now to n is that of their geometric mean,
+    1/(now n). Of a fixed schedule: what is planned for each round that is left or, where rounds may
+    borrow, equal shares, with the present round or without it, whichever is more.
     """
+    if isinstance(filter, FixedFilter):
+        later = [round for round in policy.rounds if round >= now]
+        return sum(filter.remaining(round) // policy.mechanism.charge(round) for round in later)
     if policy.rounds:
         later = [round for round in policy.rounds if round >= now]
-        return len(later) * _most_each(policy, filter, later)
-    charge = policy.mechanism.charge
-    left = filter.remaining(now)
-    return left * now // (charge(policy.last_round) * policy.last_round)
+        return max(len(some) * _most_each(policy, filter, some) for some in (later, later[1:]))
+    end = policy.last_round
+    return filter.remaining(now) * now // (policy.mechanism.charge(end) * end)
 
 
 def _most_each(policy: Policy, filter: Filter, rounds: Sequence[int]) -> int:
     """The most answers that fit at each of some rounds, by bisection."""
-    low, high = 0, policy.plan.queries + 1
+    low, high = 0, policy.plan.queries + 1 if rounds else 1
     while high - low > 1:
         middle = (low + high) // 2
         if _fit(policy, copy.deepcopy(filter), rounds, middle):

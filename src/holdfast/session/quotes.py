@@ -22,13 +22,33 @@ class Budget(Shown):
 
 
 @dataclass(frozen=True, repr=False)
+class Limit(Shown):
+    """What one analyst may spend, has spent and may yet: in mu^2 of the record exposed most.
+
+    What may yet be spent is never more than the budget has left for all. ``answers`` is how many of
+    the plan's answers the analyst may have, and ``answered`` how many they have had.
+    """
+
+    total: float
+    spent: float
+    remaining: float
+    answers: int
+    answered: int
+
+    def __str__(self) -> str:
+        share = 0.0 if self.total == 0.0 else self.remaining / self.total
+        return f"{share:.1%} of the limit left ({self.remaining:.6g} of {self.total:.6g})"
+
+
+@dataclass(frozen=True, repr=False)
 class Quote(Shown):
     """A free preview: what an answer would cost and how wide it would be. It touches no record.
 
     ``price`` is the charge in answers to one statistical query at this round, and ``counts_for``
     how many of the plan's answers it takes. ``width`` is the largest the answer could have; None
     where it follows from the answers only. If it is not ``allowed``, ``reason`` says why and
-    ``more_records`` after how many more it would be, None if never.
+    ``more_records`` after how many more it would be, None if records do not help.
+    ``answers_left_after`` is how many answers would fit at this round after it.
     """
 
     query: str
@@ -43,6 +63,7 @@ class Quote(Shown):
     more_records: int | None
     remaining: float
     answers_left: int
+    answers_left_after: int
 
     def __str__(self) -> str:
         if not self.allowed:

@@ -12,8 +12,8 @@ from typing import Any, Self, overload
 from holdfast.data.growing import GrowingData, Progress
 from holdfast.errors import BudgetExhausted, InvalidInput, NotReady
 from holdfast.ledger.entries import Entry
-from holdfast.ledger.filter import CappedFilter, Filter
-from holdfast.ledger.ledger import Ledger
+from holdfast.ledger.ledger import Ledger, Room
+from holdfast.ledger.store import Spent
 from holdfast.ledger.told import derived_told
 from holdfast.mechanisms import NoiseSource, to_float
 from holdfast.queries import (
@@ -34,7 +34,7 @@ from holdfast.queries.statistical import written
 from holdfast.session.answering import answered, sources_of
 from holdfast.session.answers import Answer, Choice, Result, result_of
 from holdfast.session.fitting import fitted
-from holdfast.session.quotes import Budget, Quote
+from holdfast.session.quotes import Budget, Limit, Quote
 from holdfast.session.refusals import refusal
 from holdfast.session.scorer import Scorer
 from holdfast.session.transcript import Transcript
@@ -75,7 +75,7 @@ class Session:
         self._data = data
         self._noise = noise
         self.analyst = checked_text("analyst", analyst)
-        self._limit = None if limit is None else _share(limit, ledger.policy.budget)
+        self._limit = None if limit is None else _share(limit, ledger)
         self._held: int | None = None
         self._forms: dict[str, Form] = {}  # of queries that were checked before
 
@@ -107,21 +107,29 @@ class Session:
         return sibling
 
     @property
-    def limit(self) -> Budget | None:
+    def limit(self) -> Limit | None:
         """What this analyst may spend in all, has spent, and may yet; None without a limit."""
-        if self._limit is None:
+        most = self._limit
+        if most is None:
             return None
-        self._ledger.refresh()
-        spent = self._ledger.spent_by(self.analyst)
-        left = max(self._limit - spent, 0)
-        return Budget(to_float(self._limit), to_float(spent), to_float(left))
+        ledger = self._ledger
+        with ledger.store.lock:
+            state, spent = ledger.refresh(), ledger.spent_by(self.analyst)
+        left = max(min(most.units - spent.units, ledger.policy.budget - state.spent), 0)
+        return Limit(
+            to_float(most.units),
+            to_float(spent.units),
+            to_float(left),
+            most.answers,
+            spent.answers,
+        )
 
     @property
-    def _filter(self) -> Filter:
-        """What decides: the dataset's filter, within this analyst's limit."""
+    def _room(self) -> Room:
+        """What is left: of what all have, or of this analyst's limit."""
         if self._limit is None:
-            return self._ledger.filter
-        return CappedFilter(self._ledger.filter, self._limit - self._ledger.spent_by(self.analyst))
+            return self._ledger.room()
+        return self._ledger.room_within(self._limit, self.analyst)
 
     @property
     def budget(self) -> Budget:
@@ -134,11 +142,7 @@ class Session:
         self._ledger.policy.check_round(round)
         with self._ledger.store.lock:
             self._ledger.refresh()
-            return self._answers_left(round)
-
-    def _answers_left(self, round: int) -> int:
-        ledger = self._ledger
-        return ledger.policy.answers_left(self._filter, round, ledger.state.answers)
+            return self._ledger.answers_left(round, self._room)
 
     @property
     def transcript(self) -> Transcript:
@@ -172,7 +176,7 @@ class Session:
         else:
             fresh = [q for q in questions if ledger.answered(q.canonical, round) is None]
             price, slots = _cost(fresh)
-            if fresh and not ledger.fits(round, price, slots, self._filter):
+            if fresh and not ledger.fits(round, price, slots, self._room):
                 refused = self._refusal(round, fresh)
                 reason, more = str(refused), refused.more_records
         price, slots = _cost(fresh)
@@ -187,15 +191,21 @@ class Session:
             recorded=not fresh,
             reason=reason,
             more_records=more,
-            remaining=to_float(self._filter.remaining(round)),
-            answers_left=self._answers_left(round),
+            remaining=to_float(self._room.filter.remaining(round)),
+            answers_left=ledger.answers_left(round, self._room),
+            answers_left_after=self._left_after(round, price, slots),
         )
 
+    def _left_after(self, round: int, price: int, slots: int) -> int:
+        """How many answers would fit at a round after some of that price."""
+        room, policy = self._room, self._ledger.policy
+        charge = policy.mechanism.charge(round)
+        affordable = room.filter.remaining(round) // charge - price
+        return max(0, min(affordable, room.answers - slots))
+
     def _refusal(self, round: int, questions: Iterable[_Question]) -> BudgetExhausted:
-        is_mine = self._limit is not None
-        whose = f"the limit of analyst {self.analyst!r}" if is_mine else "the budget"
         forms = [question.form for question in questions]
-        return refusal(self._ledger, self._filter, round, forms, whose)
+        return refusal(self._ledger, self._room, round, forms, self.analyst)
 
     # -------------------------------------------------------------------------------- ask
 
@@ -231,25 +241,37 @@ class Session:
         key: str | None = None,
         progress: Progress | None = None,
     ) -> tuple[Any, ...]:
-        """All at one round, all or none, in one pass over the data and one durable step."""
+        """All at one round, all or none, in one pass over the data and one durable step.
+
+        A ``key`` stands for the whole list: repeated with it, the same answers.
+        """
         if isinstance(queries, str | Query) or not isinstance(queries, Iterable):
             raise InvalidInput("queries", "a list of queries", queries)
         if key is not None:
             key = checked_text("key", key)
         asked = [self._query(query) for query in queries]
-        results = iter(self._ask_leaves([_leaves(query) for query in asked], key, progress))
+        leaves = [_leaves(query) for query in asked]
+        results = iter(self._ask_leaves(leaves, key, progress, key))
         return tuple(self._concluded(query, results, None) for query in asked)
 
     def _ask_leaves(
-        self, leaves: Sequence[Sequence[Charged]], key: str | None, progress: Progress | None
+        self,
+        leaves: Sequence[Sequence[Charged]],
+        key: str | None,
+        progress: Progress | None,
+        of_all: str | None = None,
     ) -> list[Result]:
-        """All parts of all queries in one step."""
+        """All parts of all queries in one step; ``of_all`` is the key of a list of queries."""
         flat = [(leaf, whole) for whole, listed in enumerate(leaves) for leaf in listed]
+        keys: list[str | None] = [None] * len(flat)
+        if key is not None:
+            keys = [_numbered(key, i) for i in range(len(flat))]
+        if of_all is not None and keys:
+            keys[0] = of_all  # so that it is taken, whatever it is used for next
         questions = [
-            self._question(leaf, None if key is None else f"{key}/{i}", whole)
-            for i, (leaf, whole) in enumerate(flat)
+            self._question(leaf, one, whole) for (leaf, whole), one in zip(flat, keys, strict=True)
         ]
-        return self._ask(questions, progress)
+        return self._ask(questions, progress, of_all)
 
     def _derive(self, query: Derived, key: str | None, progress: Progress | None) -> Result:
         """Ask for what it is made of, in one step, then keep what follows, in another.
@@ -291,10 +313,14 @@ class Session:
         return result_of(known, ledger, recorded)
 
     def _ask(
-        self, questions: Sequence[_Question], progress: Progress | None = None
+        self,
+        questions: Sequence[_Question],
+        progress: Progress | None = None,
+        of_all: str | None = None,
     ) -> list[Result]:
         ledger = self._ledger
         with ledger.store.lock:
+            self._check_list(of_all, questions)
             round, known, fresh = self._decide(questions, None)
             head = ledger.head.seq
         exact = self._exact(fresh, round, progress)
@@ -304,6 +330,7 @@ class Session:
             return [result_of(known[i], ledger, recorded=True) for i in range(len(questions))]
         with ledger.writing():
             if ledger.head.seq != head:  # somebody wrote meanwhile: decide again, now nobody can
+                self._check_list(of_all, questions)
                 _, known, fresh = self._decide(questions, round)
             bodies = {
                 canonical: answered(question.form, exact[canonical], ledger, round, self._noise)
@@ -314,6 +341,17 @@ class Session:
                 for i, question in enumerate(questions)
             ]
         return [result_of(entry, ledger, recorded) for entry, recorded in entries]
+
+    def _check_list(self, key: str | None, questions: Sequence[_Question]) -> None:
+        """The key of a list of queries stands for that list: no other, none longer or shorter."""
+        if key is None:
+            return
+        store = self._ledger.store
+        used = [store.keyed(str(question.key)) is not None for question in questions]
+        is_longer = store.keyed(_numbered(key, len(questions))) is not None
+        if is_longer or any(used) != all(used):
+            required = "new for each list of queries: it was used for another one"
+            raise InvalidInput("key", required, key)
 
     def _exact(
         self, fresh: Mapping[str, _Question], round: int, progress: Progress | None
@@ -359,7 +397,7 @@ class Session:
             for i, question in enumerate(questions)
             if i not in known and ledger.answered(question.canonical, round) is None
         }
-        if fresh and not ledger.fits(round, *_cost(fresh.values()), self._filter):
+        if fresh and not ledger.fits(round, *_cost(fresh.values()), self._room):
             raise self._refusal(round, fresh.values())
         return round, known, fresh
 
@@ -448,6 +486,11 @@ class Session:
         return entry
 
 
+def _numbered(key: str, i: int) -> str:
+    """The key of one part of what a caller's key stands for."""
+    return f"{key}/{i}"
+
+
 def _renamed(result: Result, query: Query) -> Result:
     """A choice under the names that this caller gave, who need not be the first to ask."""
     if isinstance(result, Choice) and isinstance(query, Select):
@@ -479,12 +522,13 @@ def _cost(questions: Iterable[_Question]) -> tuple[int, int]:
     return sum(form.price for form in forms), sum(form.slots for form in forms)
 
 
-def _share(limit: object, budget: int) -> int:
-    """A share of the budget in units, rounded down."""
+def _share(limit: object, ledger: Ledger) -> Spent:
+    """A share of the budget, and of the plan's answers, rounded down."""
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0.0 < limit <= 1.0:
         required = "a share of the budget, above 0 and up to 1"
         raise InvalidInput("limit", required, limit, "write 0.25 for a quarter")
-    return int(Fraction(limit) * budget)
+    share = Fraction(limit)
+    return Spent(int(share * ledger.policy.budget), int(share * ledger.plan.queries))
 
 
 def checked_text(name: str, value: object) -> str:

@@ -201,7 +201,20 @@ def _onnx(content: bytes, takes: Takes, classes: tuple[Label, ...] | None) -> Mo
         raise InvalidInput("takes", "'numpy' for an ONNX model, which says what it takes", takes)
     graph = Graph.of(content)
     known = graph.classes if classes is None else tuple(classes)
+    if graph.classes is not None and known is not None:
+        _check_order(known, graph.classes)
     return ModelPayload("onnx", content, _digest(content), takes, known)
+
+
+def _check_order(given: tuple[Label, ...], own: tuple[Label, ...]) -> None:
+    """A model's own labels in another order would give every score to another class."""
+    if given != own and sorted(given, key=_written) == sorted(own, key=_written):
+        required = f"in the order in which the model has them: {', '.join(map(str, own))}"
+        raise InvalidInput("classes", required, ", ".join(map(str, given)))
+
+
+def _written(label: Label) -> str:
+    return str(float(label)) if isinstance(label, int | float) else f"'{label}'"
 
 
 def _read(file: str | Path) -> bytes:

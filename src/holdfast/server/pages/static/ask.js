@@ -123,7 +123,6 @@ class View {
       fill(this.place);
       fill(this.told, h("p", { class: "muted" }, "What it costs and how wide it is will stand here before you ask."));
     } else {
-      const after = Math.max(quote.answers_left - quote.price, 0);
       const wide = quote.width === null ? "follows from the answers" : quote.query.startsWith("select(") ? `within ${width(quote.width)} of the best` : `± ${width(quote.width)}`;
       const budget = this.context.current().budget;
       fill(
@@ -134,7 +133,7 @@ class View {
           h("div", {}, h("dt", {}, "Width"), h("dd", {}, wide)),
           h("div", {}, h("dt", {}, "Cost"), h("dd", { "data-name": "cost" }, quote.recorded ? "free: it was answered before" : `${several(quote.price, "answer")}, ${shareSpent(quote.charge, budget.total)} of the whole budget`)),
           !quote.recorded && quote.counts_for > quote.price && h("div", {}, h("dt", {}, "Counts for"), h("dd", {}, several(quote.counts_for, "answer"))),
-          h("div", {}, h("dt", {}, "Left"), h("dd", {}, quote.recorded || !quote.allowed ? `${several(quote.answers_left, "answer")} at n = ${count(quote.round)}` : `${count(quote.answers_left)} → ${several(after, "answer")} at n = ${count(quote.round)}`)),
+          h("div", {}, h("dt", {}, "Left"), h("dd", {}, quote.recorded || !quote.allowed ? `${several(quote.answers_left, "answer")} at n = ${count(quote.round)}` : `${count(quote.answers_left)} → ${several(quote.answers_left_after, "answer")} at n = ${count(quote.round)}`)),
         ),
         !quote.allowed && notice("trouble", "It would be refused.", h("span", { class: "long" }, quote.reason)),
       );

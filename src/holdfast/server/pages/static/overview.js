@@ -23,7 +23,8 @@ export async function show(root, context) {
     drawHead(head, status, context);
     context.twin("/v1/status");
     try {
-      const [outlook, rounds, growth, newest] = await Promise.all([
+      const [me, outlook, rounds, growth, newest] = await Promise.all([
+        context.me.limit ? get("/v1/me") : context.me, // what is left of a limit changes
         get("/v1/outlook"),
         get("/v1/rounds"),
         get("/v1/growth"),
@@ -31,7 +32,7 @@ export async function show(root, context) {
       ]);
       const ranges = await rangesOf(newest.answers);
       const open = [...body.querySelectorAll("details[open] summary")].map((summary) => summary.parentElement.dataset.name);
-      drawBody(body, { status, outlook, rounds: rounds.rounds, growth: growth.growth, newest: newest.answers, ranges, me: context.me });
+      drawBody(body, { status, outlook, rounds: rounds.rounds, growth: growth.growth, newest: newest.answers, ranges, me });
       for (const name of open) body.querySelector(`details[data-name="${name}"]`)?.setAttribute("open", "");
       last = status;
     } catch (refusal) {
@@ -103,8 +104,8 @@ function costs(status) {
 }
 
 function left(status, outlook, me) {
-  const when = (label, told, detail) =>
-    h("div", {}, h("dt", {}, label), h("dd", {}, h("b", { "data-name": `buys-${label.replaceAll(" ", "-")}` }, count(told.answers)), " ", h("span", { class: "muted" }, detail)));
+  const when = (label, told, detail, most = "") =>
+    h("div", {}, h("dt", {}, label), h("dd", {}, most, h("b", { "data-name": `buys-${label.replaceAll(" ", "-")}` }, count(told.answers)), " ", h("span", { class: "muted" }, detail)));
   return h(
     "section",
     { "aria-labelledby": "left" },
@@ -113,10 +114,10 @@ function left(status, outlook, me) {
       "dl",
       { class: "buys" },
       when("now", outlook.now, `answers at ${count(outlook.now.round)} records`),
-      when("evenly", outlook.evenly, "as the data grows"),
+      when("evenly", outlook.evenly, "if records come one by one", "up to "),
       when("at the end", outlook.at_end, `at ${count(outlook.at_end.round)} records`),
     ),
-    me.limit && h("p", { class: "muted" }, `You may spend ${shareLeft(me.limit.remaining, status.budget.total)} of the budget yet.`),
+    me.limit && h("p", { class: "muted" }, "That is for all analysts together. ", h("b", { "data-name": "limit-left" }, shareLeft(me.limit.remaining, me.limit.total)), " of your own limit is left, ", h("b", { "data-name": "limit-of-all" }, shareLeft(me.limit.remaining, status.budget.total)), " of the whole budget."),
     jsonLink("/v1/outlook"),
   );
 }

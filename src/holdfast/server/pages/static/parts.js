@@ -61,7 +61,7 @@ export function meter(budget, label = "Budget") {
 
 /** What is promised, in one sentence. */
 export function promise(status) {
-  return `With probability ${percent(status.beta)} all answers of the whole analysis hold together: every fraction within ± ${width(status.width)}, other numbers in proportion to their range.`;
+  return `With probability ${percent(status.beta)} all answers of the whole analysis hold together: every fraction within ± ${width(status.width)}, means in proportion to their range; rates and other quotients have the interval that they show.`;
 }
 
 /** Why nothing can be asked now, if so; else null. */
