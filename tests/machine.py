@@ -161,7 +161,13 @@ class Model:
         parts = [(number, leaf) for number, case in enumerate(cases) for leaf in case.leaves]
         numbered = is_derived or not alone
         names = [key and (f"{key}/{i}" if numbered else key) for i in range(len(parts))]
+        if key and not alone and names:  # the key of a list is taken by its first part
+            names[0] = key
         kept = [self.keys.get(name) if name else None for name in names]
+        if key and not alone:
+            is_longer = f"{key}/{len(parts)}" in self.keys
+            if is_longer or any(kept) != all(kept):
+                raise hf.InvalidInput("key", "", "")
         both = list(zip(kept, parts, strict=True))
         if any(found and found[0] != leaf.canonical for found, (_, leaf) in both):
             raise hf.InvalidInput("key", "", "")
