@@ -39,6 +39,11 @@ class Running:
 
     url: str
     service: Service
+    runner: Runner
+
+    def streams(self) -> int:
+        """How many streams of events are open."""
+        return int(self.runner._app.state.watch.watchers.taken)
 
     @property
     def dataset(self) -> Dataset:
@@ -65,7 +70,7 @@ def running(
         assert time.monotonic() < until, "the service did not start"
         time.sleep(0.005)
     try:
-        yield Running(address_of(listener), service)
+        yield Running(address_of(listener), service, runner)
     finally:
         runner.should_exit = True
         thread.join(PATIENT)

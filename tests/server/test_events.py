@@ -113,7 +113,7 @@ def test_a_stream_ends_when_its_time_is_up(clinic):
 
 
 def test_too_many_are_refused_also_when_they_come_together(clinic):
-    with running(clinic, replace(QUICK, streams=3)) as run:
+    with running(clinic, replace(QUICK, streams=(3, 3))) as run:
         ready, go = threading.Barrier(13), threading.Event()
         statuses: list[int] = []
 
@@ -147,7 +147,7 @@ def test_too_many_are_refused_also_when_they_come_together(clinic):
 
 
 def test_who_comes_and_goes_at_once_is_not_counted_for_ever(clinic):
-    with running(clinic, replace(QUICK, streams=4)) as run:
+    with running(clinic, replace(QUICK, streams=(4, 4))) as run:
         for _ in range(20):
             with knock(run.url, b"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"):
                 pass

@@ -14,12 +14,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.agents.desk import LocalDesk
 from holdfast.agents.toolserver import Guest, ToolServer
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, RequestRefused
 from holdfast.server.addresses import check_near
 from holdfast.server.arrival import arriving, check_length
 from holdfast.server.failures import headers_of, status_of
 from holdfast.server.protocol import HttpServer
-from holdfast.server.service import Service, bearer
+from holdfast.server.service import Service
 
 PATH = "/mcp"
 
@@ -51,9 +51,11 @@ class Door:
             return
         request, settings = Request(scope, receive), self._service.settings
         try:
+            if request.method != "POST":  # it keeps no state: there is nothing to listen to, or end
+                raise RequestRefused(405, "only POST is taken here", "send a call")
             guest = await anyio.to_thread.run_sync(self._admitted, request)
             if guest.caller.token is None:
-                check_near(request.headers.get("host"), request.headers.get("origin"))
+                check_near(request.headers)
             check_length(request, settings.json_bytes)
             pieces = [piece async for piece in arriving(request, settings.json_bytes, settings)]
         except ClientDisconnect:
@@ -68,7 +70,7 @@ class Door:
     def _admitted(self, request: Request) -> Guest:
         service = self._service
         address = request.client.host if request.client else "unknown"
-        caller = service.admit(bearer(request.headers.get("authorization")), address)
+        caller = service.admit(request.headers.get("authorization"), address)
         service.rates.take(caller.name)
         return Guest(LocalDesk(service.dataset, service.session(caller)), caller)
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from holdfast.client import RemoteSession
     from holdfast.planning import Entry, Plan
-    from holdfast.session import Appended, Quote, Result, Session, Status, Verification
+    from holdfast.session import Result, Session, Status
+    from holdfast.shown import Shown
 
 _BAR = 20
 _FEW = 8  # rounds and columns that are listed
@@ -104,7 +105,7 @@ def show_comparison(entries: Sequence[Entry]) -> None:
     _show(table)
 
 
-def show_result(result: Appended | Quote | Verification, as_json: bool) -> None:
+def show_result(result: Shown, as_json: bool) -> None:
     """What was done, in one line."""
     if as_json:
         show_json(result.to_dict())
@@ -161,7 +162,8 @@ def show_transcript(answers: Iterable[Result], as_json: bool) -> None:
     """All answers, a line each, written as they are read."""
     if not as_json:
         for answer in answers:
-            click.echo(f"{answer.entry:>6}  {answer.analyst}  {answer.brief}  {answer.query}")
+            query = _one_line(answer.query)
+            click.echo(f"{answer.entry:>6}  {answer.analyst}  {answer.brief}  {query}")
         return
     separator = ""
     click.echo('{"answers": [', nl=False)
@@ -170,6 +172,11 @@ def show_transcript(answers: Iterable[Result], as_json: bool) -> None:
         click.echo(f"{separator}\n{text}", nl=False)
         separator = ","
     click.echo("\n]}")
+
+
+def _one_line(text: str) -> str:
+    """Somebody else's text, which may hold line breaks in its quotes: they would look like ours."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 @contextmanager

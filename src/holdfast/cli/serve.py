@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+import threading
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +18,7 @@ from holdfast.cli.types import COUNT, DATASET, HELP, NUMBER, InOrder
 from holdfast.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
-    from holdfast.server.tokens import Role, TokenBook
+    from holdfast.server.tokens import Role, Token, TokenBook
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DURATION = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
@@ -113,6 +116,19 @@ def serve(
         listener = listening(host, port)
         start_logging()
         run(Service(opened, settings, book), listener, _announce(book))
+    _leave()
+
+
+def _leave() -> None:
+    """End now, also if an ask that takes long is still under way: it was told to nobody.
+
+    Nothing is lost by it. A model would otherwise be waited for, up to ten minutes.
+    """
+    others = [one for one in threading.enumerate() if one is not threading.current_thread()]
+    if any(not one.daemon for one in others):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def _positive(name: str, value: int) -> int:
@@ -154,6 +170,12 @@ def token() -> None:
     metavar="SHARE",
     help="The share of the budget that this analyst may spend in all, such as 0.25.",
 )
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write it to a new file that only you can read, instead of showing it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def create_token(
     dataset: Path,
@@ -161,15 +183,21 @@ def create_token(
     role: Role,
     expires: float | None,
     limit: float | None,
+    out: Path | None,
     as_json: bool,
 ) -> None:
     """Make a token. It is shown this once: only its hash is kept.
 
     \b
     holdfast token create clinic --analyst ann --expires 30d --limit 0.25
-    holdfast token create clinic --analyst ward --role custodian
+    holdfast token create clinic --analyst ward --role custodian --out ward.token
     """
-    made, text = _book(dataset).create(analyst, role, seconds=expires, limit=limit)
+    book = _book(dataset)
+    if out is not None:
+        made = _written(out, lambda: book.create(analyst, role, seconds=expires, limit=limit))
+        console.show_result(made, as_json)
+        return
+    made, text = book.create(analyst, role, seconds=expires, limit=limit)
     if as_json:
         console.show_json({**made.to_dict(), "token": text})
     else:
@@ -206,6 +234,19 @@ def revoke_token(dataset: Path, id: str, as_json: bool) -> None:
         console.show_json(revoked.to_dict())
     else:
         console.show_text(f"revoked {revoked}")
+
+
+def _written(path: Path, make: Callable[[], tuple[Token, str]]) -> Token:
+    """Into a file of its own, which has to be new: made first, so that no token is lost."""
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        reason = f"{path}: {error.strerror}"
+        raise InvalidInput("--out", "a file that is not there yet", reason) from error
+    with os.fdopen(file, "w", encoding="ascii") as opened:
+        token, text = make()
+        opened.write(f"{text}\n")
+    return token
 
 
 def _book(dataset: Path) -> TokenBook:

@@ -49,6 +49,7 @@ class Shelf:
         self._folder = folder / FOLDER
         self._lock = threading.Lock()
         self._at_hand: OrderedDict[str, ModelPayload] = OrderedDict()
+        self._known: dict[str, KeptModel] = {}
 
     def keep(self, model: bytes | str | Path) -> KeptModel:
         """Check a model and keep it, durably; the same again changes nothing."""
@@ -83,19 +84,24 @@ class Shelf:
     def models(self) -> tuple[KeptModel, ...]:
         """All that are kept, in the order of their names."""
         files = sorted(self._folder.glob("*.onnx")) if self._folder.is_dir() else ()
-        found = ((path, self.find(f"onnx:{path.stem}")) for path in files)
-        return tuple(
-            KeptModel(f"onnx:{path.stem}", len(payload.content), payload.classes)
-            for path, payload in found
-            if payload is not None
-        )
+        found = (self._described(f"onnx:{path.stem}") for path in files)
+        return tuple(model for model in found if model is not None)
+
+    def _described(self, name: str) -> KeptModel | None:
+        """Read once: to read a model takes long, and its name says all that is in it."""
+        known = self._known.get(name)
+        payload = None if known is not None else self.find(name)
+        if payload is not None:
+            known = self._known[name] = KeptModel(name, len(payload.content), payload.classes)
+        return known
 
     @property
-    def size(self) -> int:
-        """How many bytes they take in all."""
+    def size(self) -> tuple[int, int]:
+        """How many bytes they take in all, and how many there are."""
         with contextlib.suppress(FileNotFoundError):
-            return sum(path.stat().st_size for path in self._folder.iterdir())
-        return 0
+            sizes = [path.stat().st_size for path in self._folder.iterdir()]
+            return sum(sizes), len(sizes)
+        return 0, 0
 
     def find(self, name: str) -> ModelPayload | None:
         """The model of that name."""

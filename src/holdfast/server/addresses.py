@@ -6,9 +6,12 @@ import ipaddress
 import socket
 from urllib.parse import urlsplit
 
+from starlette.datastructures import Headers
+
 from holdfast.errors import AccessDenied, InvalidInput, StorageFailed
 from holdfast.server.tokens import TokenBook
 
+_PASSED_ON = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """This machine, by the names that a browser may have for it."""
 _LAST_PORT = 65_535
@@ -59,15 +62,19 @@ def address_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def check_near(host: str | None, origin: str | None) -> None:
-    """Without tokens, only this machine under its own name: no web page by another's.
+def check_near(headers: Headers) -> None:
+    """Without tokens, only this machine under its own name: no web page by another's, no proxy.
 
-    A page whose name is made to stand for this machine (DNS rebinding) is refused by its Host, and
-    one of another origin by its Origin.
+    A page whose name is made to stand for this machine (DNS rebinding) is refused by its Host, one
+    of another origin by its Origin or by what browsers say of it, and who comes from elsewhere
+    through a proxy by what that adds.
     """
+    host = headers.get("host")
     is_near = _name_in(f"//{host}") in LOOPBACK
-    is_own = origin is None or origin in (f"http://{host}", f"https://{host}")
-    if not is_near or not is_own:
+    is_own = set(headers.getlist("origin")) <= {f"http://{host}", f"https://{host}"}
+    is_own = is_own and headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    is_passed_on = any(name in headers for name in _PASSED_ON)
+    if not is_near or not is_own or is_passed_on:
         hint = "use http://127.0.0.1, or make tokens (holdfast token create)"
         raise AccessDenied("without tokens a service answers to this machine only", hint, 403)
 

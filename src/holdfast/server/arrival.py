@@ -11,7 +11,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 
 from holdfast.data.json_lines import finite
-from holdfast.errors import RequestRefused
+from holdfast.errors import InvalidInput, RequestRefused
 from holdfast.server.settings import Settings
 
 _SMALL = 1 << 16  # bytes that have arrived with the head, or nearly
@@ -26,16 +26,16 @@ def check_length(request: Request, most: int) -> None:
 
 
 async def arriving(request: Request, most: int, settings: Settings) -> AsyncIterator[bytes]:
-    """The body in pieces; refused as soon as it is too large or too slow."""
+    """The body in pieces; refused as soon as it is too large, too slow, or does not go on."""
     began, size = time.monotonic(), 0
     while True:
         allowed = settings.patience + size / settings.slowest
-        left = began + allowed - time.monotonic()
+        left = min(began + allowed - time.monotonic(), settings.patience)
         try:
             async with asyncio.timeout(max(left, 0.0)):  # wait_for would make a task for it
                 message = await request.receive()
         except TimeoutError:
-            reason = f"its body did not arrive within {allowed:.0f} seconds"
+            reason = f"its body came too slowly, or not at all for {settings.patience:g} seconds"
             raise RequestRefused(408, reason, "send it again, faster") from None
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -57,6 +57,20 @@ def parsed(content: bytes) -> Any:
     can't be known. What is beyond a float is no float, rather than infinite.
     """
     return json.loads(content.decode(), object_pairs_hook=_once, parse_float=finite)
+
+
+def check_parts(value: Any, most: int) -> None:
+    """Refuse a body of more parts than any question has: each of them is looked at."""
+    waiting, seen = [value], 0
+    while waiting:
+        found = waiting.pop()
+        inside = list(found.values()) if isinstance(found, dict) else found
+        inside = inside if isinstance(inside, list) else []
+        seen += len(inside)
+        if seen > most:
+            required = f"of at most {most:,} parts"
+            raise InvalidInput("the body", required, "of more", "ask for less at a time")
+        waiting += [one for one in inside if isinstance(one, list | dict)]
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -40,7 +40,8 @@ def ask(body: AskBody, service: Served, caller: Called, key: KeyHeader = None) -
     """Ask, and get a value with a width that holds for all answers together."""
     session = service.session(caller).at(body.round)
     asked = query_of(body.query, service.dataset)
-    return reply(session.ask(asked, key=one_key(key, body.key)))
+    with service.ask_turn(caller, asked):
+        return reply(session.ask(asked, key=one_key(key, body.key)))
 
 
 @router.post(
@@ -50,7 +51,9 @@ def ask_many(body: AskManyBody, service: Served, caller: Called, key: KeyHeader 
     """Several queries at one round, all or none, in one pass over the data."""
     session = service.session(caller).at(body.round)
     asked = [query_of(one, service.dataset) for one in body.queries]
-    answers = session.ask_many(asked, key=one_key(key, body.key))
+    service.rates.owe(caller.name, len(asked) - 1)
+    with service.ask_turn(caller, *asked):
+        answers = session.ask_many(asked, key=one_key(key, body.key))
     return reply({"answers": [answer.to_dict() for answer in answers]})
 
 
@@ -68,7 +71,8 @@ def select(body: SelectBody, service: Served, caller: Called, key: KeyHeader = N
     else:
         listed = [query_of(one, service.dataset) for one in given]
         asked = queries.select(listed, best=body.best, price=body.price)
-    return reply(session.ask(asked, key=one_key(key, body.key)))
+    with service.ask_turn(caller, asked):
+        return reply(session.ask(asked, key=one_key(key, body.key)))
 
 
 def one_key(header: str | None, body: str | None) -> str | None:
@@ -96,21 +100,24 @@ def one_key(header: str | None, body: str | None) -> str | None:
     },
     responses=gives(KeptModel, *WITH_BODY, 501),
 )
-async def keep_model(request: Request, service: Served) -> Reply:
+async def keep_model(request: Request, service: Served, caller: Called) -> Reply:
     """Hand in an ONNX model, to be asked about by the name that comes back."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != BYTES:
         raise wrong_type([BYTES])
     most = service.settings.model_bytes
     check_length(request, most)
-    pieces = [piece async for piece in arriving(request, most, service.settings)]
-    return reply(await run_in_threadpool(_kept, service, b"".join(pieces)))
+    with service.uploads.one(caller.name):
+        pieces = [piece async for piece in arriving(request, most, service.settings)]
+        return reply(await run_in_threadpool(_kept, service, b"".join(pieces)))
 
 
 def _kept(service: Service, content: bytes) -> KeptModel:
-    most, dataset = service.settings.shelf_bytes, service.dataset
+    most, models = service.settings.shelf_bytes, service.settings.models
+    dataset = service.dataset
     with service.shelving:  # of two that fit alone, one may be too much
         is_new = dataset.model_content(f"onnx:{hashlib.sha256(content).hexdigest()}") is None
-        if is_new and dataset.models_size + len(content) > most:
-            reason = f"the models that are kept would take more than {most:,} bytes"
+        size, count = dataset.models_size
+        if is_new and (size + len(content) > most or count >= models):
+            reason = f"there would be more than {models:,} models, or {most:,} bytes of them"
             raise RequestRefused(413, reason, "ask the custodian to remove some of them")
         return dataset.keep_model(content)

@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from holdfast.errors import RequestRefused
 from holdfast.server.guard import GuardedRoute
-from holdfast.server.looking import VIEWER, Served
+from holdfast.server.looking import VIEWER, Called
 from holdfast.server.replies import USUAL, failures
-from holdfast.server.service import Service
+from holdfast.server.service import Caller, Service
+from holdfast.server.turns import Turns
 
 _EVERY = 0.25  # seconds between looks at the ledger: others may write to it too
 _ALIVE = 15.0  # seconds after which a silent stream says that it is there
@@ -34,7 +34,7 @@ class Watch:
         self._changed = asyncio.Condition()
         self._latest: tuple[int, str] | None = None
         self._task: asyncio.Task[None] | None = None
-        self.watching = 0
+        self.watchers = Turns("streams", *service.settings.streams, seconds=10.0)
         self._is_over = False
 
     async def end(self) -> None:
@@ -45,19 +45,15 @@ class Watch:
         async with self._changed:
             self._changed.notify_all()
 
-    def come(self) -> None:
-        """One more watches: counted before the stream begins, or many at once would slip in."""
-        self.watching += 1
-
-    def leave(self) -> None:
-        """One fewer; nobody looks for nobody."""
-        self.watching -= 1
-        if not self.watching and self._task is not None:
+    def leave(self, caller: Caller) -> None:
+        """One watches no more; nobody looks for nobody."""
+        self.watchers.give_back(caller.name)
+        if not self.watchers.taken and self._task is not None:
             self._task.cancel()
             self._task = None
 
-    async def events(self) -> AsyncIterator[str]:
-        """The present status, then every later one; a comment now and then."""
+    async def events(self, caller: Caller) -> AsyncIterator[str]:
+        """The present status, then every later one, while the caller's token is good."""
         until = time.monotonic() + self._service.settings.stream_seconds
         if self._task is None or self._task.done():
             self._latest = None
@@ -67,6 +63,8 @@ class Watch:
             wait = min(_ALIVE, left)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._news(seen), wait)
+            if not self._service.is_still_good(caller):
+                return
             if self._latest is not None and self._latest[0] > seen:
                 seen, text = self._latest
                 yield f"id: {seen}\nevent: status\ndata: {text}\n\n"
@@ -96,18 +94,18 @@ class Watch:
 class Stream(StreamingResponse):
     """The events for one watcher, who is counted for as long as it lasts."""
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-        watch.come()
+    def __init__(self, watch: Watch, caller: Caller) -> None:
+        self._watch, self._caller = watch, caller
+        watch.watchers.take(caller.name)  # before it begins, or many at once would slip in
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        super().__init__(watch.events(), media_type="text/event-stream", headers=headers)
+        super().__init__(watch.events(caller), media_type="text/event-stream", headers=headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Until it ends, or nobody reads it any more."""
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._watch.leave()
+            self._watch.leave(self._caller)
 
 
 @router.get(
@@ -122,11 +120,6 @@ class Stream(StreamingResponse):
         **failures(*USUAL),
     },
 )
-async def events(request: Request, service: Served) -> StreamingResponse:
+async def events(request: Request, caller: Called) -> StreamingResponse:
     """The status now, and whenever anything was appended or answered, by whomever."""
-    watch: Watch = request.app.state.watch
-    most = service.settings.streams
-    if watch.watching >= most:
-        reason = f"{most:,} are watching already"
-        raise RequestRefused(429, reason, "come again later, or GET /v1/status", 10.0)
-    return Stream(watch)
+    return Stream(request.app.state.watch, caller)

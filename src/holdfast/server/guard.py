@@ -18,10 +18,10 @@ from starlette.responses import Response
 
 from holdfast.errors import HoldfastError, InvalidInput, RequestRefused
 from holdfast.server.addresses import check_near
-from holdfast.server.arrival import arriving, check_length, is_waited_for, parsed
+from holdfast.server.arrival import arriving, check_length, check_parts, is_waited_for, parsed
 from holdfast.server.failures import headers_of, status_of, unexpected
 from holdfast.server.replies import Reply
-from holdfast.server.service import Caller, Service, bearer, check_role
+from holdfast.server.service import Caller, Service, check_role
 from holdfast.server.tokens import Role
 
 ROLE = "x-holdfast-role"
@@ -79,9 +79,9 @@ async def caller_of(request: Request) -> Caller:
 
 def _caller(request: Request, service: Service, role: Role) -> Caller:
     address = request.client.host if request.client else "unknown"
-    caller = service.admit(bearer(request.headers.get("authorization")), address)
+    caller = service.admit(request.headers.get("authorization"), address)
     if caller.token is None:
-        check_near(request.headers.get("host"), request.headers.get("origin"))
+        check_near(request.headers)
     service.rates.take(caller.name)
     check_role(caller, role)
     return caller
@@ -101,6 +101,7 @@ async def _read_json(request: Request, service: Service) -> None:
     except (ValueError, RecursionError):
         hint = "send one JSON object, which says nothing twice"
         raise RequestRefused(400, "its body can't be read as JSON in UTF-8", hint) from None
+    check_parts(request._json, service.settings.json_parts)
 
 
 def wrong_type(kinds: list[str]) -> RequestRefused:

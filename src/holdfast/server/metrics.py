@@ -82,5 +82,5 @@ class Metrics:
 def metrics(request: Request, service: Served) -> PlainTextResponse:
     """Counters and gauges for Prometheus."""
     counted: Metrics = request.app.state.metrics
-    text = counted.text(service.dataset.status(), request.app.state.watch.watching)
+    text = counted.text(service.dataset.status(), request.app.state.watch.watchers.taken)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -30,6 +30,12 @@ class Rates:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
+    def owe(self, caller: str, more: int) -> None:
+        """What was let in counts for so many requests more: the next have to wait for them."""
+        with self._lock:
+            left, since = self._buckets.get(caller, (self._most, self._clock()))
+            self._buckets[caller] = (max(left - more, -self._most), since)
+
     def take(self, caller: str) -> None:
         """One request more, or a refusal that says when."""
         now = self._clock()

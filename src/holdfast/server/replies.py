@@ -156,7 +156,7 @@ _WORDS = {
     422: "What was asked can't be meant.",
     429: "Too many requests; Retry-After says when.",
     501: "The service lacks an optional package.",
-    503: "The disk, or another process, was in the way; nothing was charged.",
+    503: "The disk, or another process, was in the way. Ask again, with the key.",
 }
 USUAL = (401, 403, 422, 429, 503)
 WITH_BODY = (*USUAL, 400, 408, 413, 415)

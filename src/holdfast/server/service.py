@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from starlette.concurrency import run_in_threadpool
 
 from holdfast.errors import AccessDenied
+from holdfast.queries import Query
 from holdfast.server.rates import Rates
 from holdfast.server.settings import Settings
 from holdfast.server.tokens import ROLES, Role, Token, TokenBook
+from holdfast.server.turns import Turns
 from holdfast.session import Dataset, Limit, Session, Verification
 from holdfast.shown import Shown
 
@@ -66,6 +69,8 @@ class Service:
         self.strangers = Rates(self.settings.rate)
         self.incoming = dataset.path / INCOMING
         self._sessions: dict[tuple[str, float | None], Session] = {}
+        self.slow_asks = Turns("asks that take long", *self.settings.slow_asks)
+        self.uploads = Turns("uploads", *self.settings.uploads)
         self.shelving = threading.Lock()
         self._lock = threading.Lock()
         self._verifying: asyncio.Future[Verification] | None = None
@@ -78,10 +83,10 @@ class Service:
 
     # ---------------------------------------------------------------------------------- callers
 
-    def admit(self, text: str | None, address: str) -> Caller:
-        """Who a bearer token stands for; AccessDenied, or RequestRefused if it is tried often."""
+    def admit(self, header: str | None, address: str) -> Caller:
+        """Who an Authorization header stands for; who tries others often is slowed down."""
         try:
-            return self._known(text)
+            return self._known(_bearer(header))
         except AccessDenied:
             self.strangers.take(address)
             raise
@@ -94,6 +99,20 @@ class Service:
             return ANYBODY
         hint = "send the header Authorization: Bearer TOKEN"
         raise AccessDenied("this dataset needs a token, and there is none", hint)
+
+    def is_still_good(self, caller: Caller) -> bool:
+        """Whether who was let in before would be let in now."""
+        if caller.token is None:
+            return self.book.is_open
+        return self.book.is_good(caller.token.id)
+
+    def ask_turn(self, caller: Caller, *queries: Query) -> AbstractContextManager[None]:
+        """Around an ask: few at a time that go through a model, or through records many times.
+
+        They take processes and minutes, and are charged at the end only.
+        """
+        is_slow = any(map(_is_slow, queries))
+        return self.slow_asks.one(caller.analyst) if is_slow else contextlib.nullcontext()
 
     def session(self, caller: Caller) -> Session:
         """The session of a caller; sessions keep no state but what makes them quick."""
@@ -134,16 +153,6 @@ class Service:
         self._verifying = None
 
 
-def bearer(header: str | None) -> str | None:
-    """The token in an Authorization header."""
-    if header is None:
-        return None
-    scheme, _, token = header.partition(" ")
-    if scheme.lower() != "bearer":
-        raise AccessDenied("the Authorization header is not Bearer TOKEN", "send it so")
-    return token.strip()
-
-
 def check_role(caller: Caller, needed: Role) -> None:
     """Refuse who may not do this."""
     if ROLES.index(caller.role) < ROLES.index(needed):
@@ -156,3 +165,18 @@ def check_role(caller: Caller, needed: Role) -> None:
 
 def _article(role: Role) -> str:
     return f"an {role}" if role == "analyst" else f"a {role}"
+
+
+def _is_slow(query: Query) -> bool:
+    """Whether it names a model, or fits one; a text that only looks so is taken for one."""
+    return "'onnx:" in query.canonical or "fit(" in query.canonical
+
+
+def _bearer(header: str | None) -> str | None:
+    """The token in an Authorization header."""
+    if header is None:
+        return None
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != "bearer":
+        raise AccessDenied("the Authorization header is not Bearer TOKEN", "send it so")
+    return token.strip()

@@ -159,6 +159,11 @@ class TokenBook:
                 self._write({**lines, number: line})
         return line.token
 
+    def is_good(self, number: str) -> bool:
+        """Whether the token of that id still opens the door."""
+        line = self._read().get(number)
+        return line is not None and self.state(line.token) == "valid"
+
     def find(self, text: str) -> Token:
         """The token that a text proves, or AccessDenied.
 

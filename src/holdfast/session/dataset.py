@@ -279,8 +279,8 @@ class Dataset:
         return self._data.shelf.models
 
     @property
-    def models_size(self) -> int:
-        """How many bytes they take."""
+    def models_size(self) -> tuple[int, int]:
+        """How many bytes they take, and how many there are."""
         return self._data.shelf.size
 
     def model_content(self, name: str) -> bytes | None:
