@@ -368,14 +368,14 @@ def test_other_refusals(clinic, tmp_path):
 
 def test_a_token_goes_into_a_file_that_only_its_owner_reads(tmp_path, clinic):
     path = tmp_path / "ann.token"
-    command = ["token", "create", clinic.path, "--analyst", "ann", "--out", path]
+    command = ["token", "create", clinic, "--analyst", "ann", "--out", path]
     code, out, _ = run(*command)
     text = path.read_text().strip()
     assert (code, text in out) == (0, False)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert TokenBook(clinic.path).find(text).analyst == "ann"
-    count = len(TokenBook(clinic.path).tokens)
+    assert TokenBook(clinic).find(text).analyst == "ann"
+    count = len(TokenBook(clinic).tokens)
     code, _, told = run(*command)  # the file is there: no token is made that nobody has
     assert code == 2
     assert "a file that is not there yet" in told
-    assert len(TokenBook(clinic.path).tokens) == count
+    assert len(TokenBook(clinic).tokens) == count
