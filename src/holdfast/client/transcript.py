@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from html import escape
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any, overload
 
-from holdfast import numerals
 from holdfast.client.connection import Connection, failed
 from holdfast.errors import RequestRefused
 from holdfast.session import Page, Result
+from holdfast.session.transcript import ToldInOrder
 
 PAGE = 200
 _DOING = "reading the transcript"
 
 
-class RemoteTranscript(Sequence[Result]):
+class RemoteTranscript(ToldInOrder):
     """All answers of a dataset in order, and what was derived from them."""
 
     def __init__(self, connection: Connection, analyst: str | None = None) -> None:
@@ -97,30 +95,3 @@ class RemoteTranscript(Sequence[Result]):
 
     def _read(self, told: object) -> Result:
         return self._connection.understood(None, told, _DOING)
-
-    @overload
-    def __getitem__(self, index: int) -> Result: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Result]: ...
-    def __getitem__(self, index: int | slice) -> Result | list[Result]:
-        if isinstance(index, slice):
-            return [*iter(self)][index]
-        if index < 0:
-            found = self.last(-index)
-            if len(found) < -index:
-                raise IndexError("there are not so many answers")
-            return found[0]
-        for answer in islice(self, index, None):
-            return answer
-        raise IndexError("there are not so many answers")
-
-    def to_dict(self) -> dict[str, Any]:
-        """All answers as plain values, as JSON has them."""
-        return {"answers": [answer.to_dict() for answer in self]}
-
-    def __repr__(self) -> str:
-        return f"<transcript of {numerals.several(len(self), 'answer')}>"
-
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{escape(str(answer))}</td></tr>" for answer in self.last(20))
-        return f"<table><caption>{escape(repr(self))}</caption>{rows}</table>"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import islice
 from typing import Any, overload
 
 from holdfast import numerals
@@ -32,7 +34,46 @@ class Page(Shown):
         return numerals.several(len(self.answers), "answer")
 
 
-class Transcript(Sequence[Result]):
+class ToldInOrder(Sequence[Result]):
+    """What every transcript has, wherever the answers lie."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Result]:
+        """All answers in order."""
+
+    @abstractmethod
+    def last(self, count: int) -> list[Result]:
+        """The last answers, in order, without reading those before."""
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Result]: ...
+    def __getitem__(self, index: int | slice) -> Result | list[Result]:
+        if isinstance(index, slice):
+            return [*iter(self)][index]
+        if index < 0:
+            found = self.last(-index)
+            if len(found) < -index:
+                raise IndexError("there are not so many answers")
+            return found[0]
+        for answer in islice(self, index, None):
+            return answer
+        raise IndexError("there are not so many answers")
+
+    def to_dict(self) -> dict[str, Any]:
+        """All answers as plain values, as JSON has them."""
+        return {"answers": [answer.to_dict() for answer in self]}
+
+    def __repr__(self) -> str:
+        return f"<transcript of {numerals.several(len(self), 'answer')}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{escape(str(answer))}</td></tr>" for answer in self.last(20))
+        return f"<table><caption>{escape(repr(self))}</caption>{rows}</table>"
+
+
+class Transcript(ToldInOrder):
     """All answers of a dataset in order, and what was derived from them."""
 
     def __init__(self, ledger: Ledger, analyst: str | None = None) -> None:
@@ -105,31 +146,3 @@ class Transcript(Sequence[Result]):
             return None
         result = result_of(found, self._ledger, recorded=True)
         return result if self._analyst in (None, result.analyst) else None
-
-    @overload
-    def __getitem__(self, index: int) -> Result: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Result]: ...
-    def __getitem__(self, index: int | slice) -> Result | list[Result]:
-        if isinstance(index, slice):
-            return list(self)[index]
-        if index < 0:
-            found = self.last(-index)
-            if len(found) < -index:
-                raise IndexError("there are not so many answers")
-            return found[0]
-        for i, answer in enumerate(self):
-            if i == index:
-                return answer
-        raise IndexError("there are not so many answers")
-
-    def to_dict(self) -> dict[str, Any]:
-        """All answers as plain values, as JSON has them."""
-        return {"answers": [answer.to_dict() for answer in self]}
-
-    def __repr__(self) -> str:
-        return f"<transcript of {numerals.several(len(self), 'answer')}>"
-
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{escape(str(answer))}</td></tr>" for answer in self.last(20))
-        return f"<table><caption>{escape(repr(self))}</caption>{rows}</table>"
