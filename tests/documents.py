@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import mcp.client.stdio  # noqa: F401  # it keeps the standard error there is when it is imported
 import numpy as np
 import polars as pl
 

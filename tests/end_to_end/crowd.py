@@ -183,7 +183,7 @@ def check_told(logs: list[Log], kept: dict[int, dict[str, Any]]) -> None:
             assert said(kept[result["entry"]]) == said(result)
         for key, entries in log.keys.items():
             for i, entry in enumerate(entries):
-                wanted = key if len(entries) == 1 else f"{key}/{i}"
+                wanted = key if i == 0 else f"{key}/{i}"
                 assert kept[entry]["key"] == wanted
 
 

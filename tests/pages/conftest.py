@@ -57,8 +57,9 @@ def chromium_of(playwright: Playwright) -> str:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One for each file: while it is there its event loop runs, and nobody else's can."""
     with sync_playwright() as playwright:
         found = chromium_of(playwright)
         launched = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
