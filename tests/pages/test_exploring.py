@@ -19,14 +19,17 @@ def test_it_starts_from_the_plan_of_the_dataset(clinic, open_page):
     expect(page.get_by_label("n0, exactly")).to_have_value(str(plan["n0"]))
     expect(page.get_by_label("the last, n, exactly")).to_have_value(str(plan["n"]))
     best = hf.compare(n0=plan["n0"], n=plan["n"], alpha=plan["alpha"], beta=plan["beta"])[0]
-    expect(page.locator(".spoken")).to_contain_text(f"{best.queries:,} questions within")
+    spoken = page.locator(".spoken")
+    expect(spoken).to_contain_text(f"at most {best.queries:,} if all come at n")
+    now, evenly = plan["paces"]["at_n0"], plan["paces"]["evenly"]
+    expect(spoken).to_contain_text(f"{now:,} questions at once at n0, {evenly:,} evenly")
 
 
 def test_a_slider_moved_by_keyboard_redraws(clinic, open_page):
     page = open_page(f"{clinic.url}/explore?n0=50000&n=100000&alpha=0.1&beta=0.05")
     spoken = page.locator(".spoken")
     first = hf.compare(n0=50_000, n=100_000, alpha=0.1, beta=0.05)[0]
-    expect(spoken).to_contain_text(f"{first.queries:,} questions")
+    expect(spoken).to_contain_text(f"at most {first.queries:,} if")
     before = page.locator(".comparison svg").get_attribute("aria-label")
     page.get_by_role("slider", name="alpha").focus()
     for _ in range(20):
@@ -34,7 +37,7 @@ def test_a_slider_moved_by_keyboard_redraws(clinic, open_page):
     alpha = float(page.get_by_label("alpha, exactly").input_value())
     assert alpha > 0.1
     entries = hf.compare(n0=50_000, n=100_000, alpha=alpha, beta=0.05)
-    expect(spoken).to_contain_text(f"{entries[0].queries:,} questions")
+    expect(spoken).to_contain_text(f"at most {entries[0].queries:,} if")
     label = page.locator(".comparison svg").get_attribute("aria-label")
     assert label != before
     for entry in entries:

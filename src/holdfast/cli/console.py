@@ -155,7 +155,8 @@ def show_answers(
     if not explain:
         round = answers[-1].round
         more = several(session.answers_left(round), "answer")
-        click.echo(f"room for {more} more at n = {round:,}; {session.budget}")
+        left = session.limit or session.budget
+        click.echo(f"room for {more} more at n = {round:,}; {left}")
 
 
 def show_transcript(answers: Iterable[Result], as_json: bool) -> None:

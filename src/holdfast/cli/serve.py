@@ -96,7 +96,7 @@ def serve(
         if find_spec(package) is None:
             raise MissingExtra("holdfast serve", "serve")
     from holdfast import session
-    from holdfast.server.addresses import check_address, listening
+    from holdfast.server.addresses import check_address
     from holdfast.server.logs import start_logging
     from holdfast.server.running import serve as run
     from holdfast.server.service import Service
@@ -113,9 +113,8 @@ def serve(
     with session.open(dataset) as opened:
         book = TokenBook(opened.path)
         check_address(host, book, expose)
-        listener = listening(host, port)
         start_logging()
-        run(Service(opened, settings, book), listener, _announce(book))
+        run(Service(opened, settings, book), host, port, _announce(book))
     _leave()
 
 
@@ -241,8 +240,8 @@ def _written(path: Path, make: Callable[[], tuple[Token, str]]) -> Token:
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
-        reason = f"{path}: {error.strerror}"
-        raise InvalidInput("--out", "a file that is not there yet", reason) from error
+        hint = error.strerror or str(error)
+        raise InvalidInput("--out", "a file that is not there yet", str(path), hint) from error
     with os.fdopen(file, "w", encoding="ascii") as opened:
         token, text = make()
         opened.write(f"{text}\n")

@@ -26,7 +26,7 @@ from urllib3 import exceptions as broken
 from holdfast import __version__
 from holdfast.client.address import proxy_for
 from holdfast.client.reading import Unreadable, error_of, read, result_of
-from holdfast.errors import ServiceFailed
+from holdfast.errors import AccessDenied, ServiceFailed
 
 if TYPE_CHECKING:
     from holdfast.session import Result
@@ -42,7 +42,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 _LONGEST_WAIT = 60.0  # a service that says to come back later than that is not waited for
 _BUSY = (429, 502, 503, 504)
 _UNSENT = (broken.NewConnectionError, broken.ConnectTimeoutError, broken.ProxyError)
-_IS_THERE = "see whether a Holdfast service is running at this address"
+_IS_THERE = "see whether holdfast serve is running there, and whether this is its port"
 
 
 @dataclass(frozen=True)
@@ -225,6 +225,9 @@ class Connection:
         error = error_of(reply.status, values, reply.wait)
         if error is None:
             self._fail(request, f"HTTP {reply.status} came back without saying why")
+        if reply.status == 401 and "Authorization" not in self._headers:
+            hint = "set HOLDFAST_TOKEN, or say it: --token-file, or token= in Python"
+            raise AccessDenied("this service needs a token, and there is none", hint)
         raise error
 
     def _fail(
@@ -283,5 +286,5 @@ def _pause(attempt: int) -> float:
 def _shown(error: BaseException) -> str:
     """What went wrong, in one line, without the object that urllib3 puts before it."""
     inner = getattr(error, "original_error", None) or error
-    text = " ".join(str(inner).split()).rpartition(">: ")[2]
+    text = " ".join(str(inner).split()).rpartition(">: ")[2].rpartition("): ")[2]
     return (text or type(inner).__name__)[:200]

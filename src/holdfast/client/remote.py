@@ -119,7 +119,11 @@ class RemoteSession:
     def limit(self) -> Limit | None:
         """What this analyst may spend in all, has spent, and may yet; None without a limit."""
         told = self._me().get("limit")
-        return None if told is None else self._connection.understood(Limit, told, "asking who asks")
+        return (
+            None
+            if told is None
+            else self._connection.understood(Limit, told, "coming to the service")
+        )
 
     @property
     def budget(self) -> Budget:
@@ -340,9 +344,9 @@ class RemoteSession:
         return self._post("/v1/hold", "looking at a round", {"round": round})
 
     def _me(self) -> dict[str, Any]:
-        told = self._connection.get("/v1/me", "asking who asks")
+        told = self._connection.get("/v1/me", "coming to the service")
         if not isinstance(told.get("analyst"), str):
-            raise failed(self._connection.url, "asking who asks", "it does not say")
+            raise failed(self._connection.url, "coming to the service", "it does not say")
         return told
 
     def _checked(self, path: str, doing: str, checked: Callable[[dict[str, Any]], T]) -> T:

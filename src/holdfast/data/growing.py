@@ -14,6 +14,7 @@ import polars as pl
 
 from holdfast.data.engines.polars_engine import PolarsEngine
 from holdfast.data.frames import frame_of
+from holdfast.data.likeness import Likeness
 from holdfast.data.records import Row, dumped, loaded
 from holdfast.data.segments import FOLDER, RECORDS, SegmentWriter, read_segment, sweep
 from holdfast.data.shelf import Shelf
@@ -117,13 +118,16 @@ class GrowingData:
         intake.finish()  # the long part, before anybody else has to wait
         content = content_of_files(intake.digests)
         with ledger.writing():
-            known = ledger.appended(key, content)
+            known = ledger.appended(key, content, intake.likeness)
             if known is not None:
                 return known
             if not again:
-                ledger.check_new(content, intake.count)
+                ledger.check_new(content, intake.count)  # of an earlier version, by their bytes
+                ledger.check_new(intake.likeness, intake.count)
             self._seal_pending()
-            return ledger.add_segments(intake.publish(ledger.state.records), key)
+            entry = ledger.add_segments(intake.publish(ledger.state.records), key)
+            ledger.store.note_content(intake.likeness, entry.seq)
+            return entry
 
     def seal(self) -> None:
         """Move what is pending into a segment."""
@@ -366,6 +370,12 @@ class _Intake:
         self._size = 0
         self._folder = folder
         self._writer: SegmentWriter | None = None
+        self._likeness = Likeness(ledger.schema)
+
+    @property
+    def likeness(self) -> str:
+        """The hash of what was written, by its values."""
+        return self._likeness.digest
 
     def take(self, batch: Batch) -> None:
         self._waiting.append(batch)
@@ -411,6 +421,7 @@ class _Intake:
         if self._writer is None:
             self._writer = SegmentWriter(self._folder, self._ledger.fingerprint)
         while frame.height - start >= RECORDS or (everything and start < frame.height):
+            self._likeness.take(frame.slice(start, RECORDS))
             self._writer.write(frame.slice(start, RECORDS))
             start += RECORDS
         rest = frame.slice(start)

@@ -191,10 +191,14 @@ class Ledger:
             hint = "say again (--again) if they are new all the same"
             raise InvalidInput("an append", required, got, hint)
 
-    def appended(self, key: str | None, content: str) -> Entry | None:
-        """The append that a caller's key stands for, which is one of this content."""
+    def appended(self, key: str | None, content: str, likeness: str = "") -> Entry | None:
+        """The append that a caller's key stands for, which is one of this content.
+
+        Or of the same records, by their values, if they came in another file.
+        """
         entry = None if key is None else self.store.keyed(key)
-        if entry is not None and entry.read().get("content") != content:
+        is_same = entry is None or entry.read().get("content") == content
+        if entry is not None and not is_same and self.store.brought(likeness) != entry.seq:
             required = "new for each append: it was used for another one, or for a query"
             raise InvalidInput("key", required, key)
         return entry

@@ -147,14 +147,14 @@ def _invalid(error: RequestValidationError) -> HoldfastError:
     if first["type"] in ("json_invalid", "json_type"):
         reason, hint = "its body can't be read as JSON in UTF-8", "send one JSON object"
         return RequestRefused(400, reason, hint)
-    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
+    place = [str(part) for part in first["loc"][1:]]  # the first says: body, query or path
     name = ".".join(place) or "the body"
     required = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
     got = first.get("input")
     if first["type"] == "missing":
         return InvalidInput(name, "given", None)
     if first["type"] == "extra_forbidden":
-        return InvalidInput(name, "left out: there is no such thing here", "given")
+        return InvalidInput("the body", "of fields that there are", f"one with {_short(name)!r}")
     shown = got if isinstance(got, int | float | bool | None) else _short(got)
     return InvalidInput(name, required[:1].lower() + required[1:], shown)
 

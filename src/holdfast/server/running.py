@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from holdfast.server.addresses import address_of
+from holdfast.server.addresses import address_of, listening
 from holdfast.server.app import application, guarded
 from holdfast.server.locks import only_one
 from holdfast.server.protocol import HttpServer
@@ -45,12 +45,13 @@ class Runner(HttpServer):
 
 
 def serve(
-    service: Service, listener: socket.socket, ready: Callable[[str], None] | None = None
+    service: Service, host: str, port: int, ready: Callable[[str], None] | None = None
 ) -> None:
     """Serve until a signal says so; one service for a dataset, whatever process it is in."""
     with ExitStack() as stack:
-        stack.enter_context(listener)
+        # First of all: who serves it already may have the port too.
         stack.enter_context(only_one(service.dataset.path / LOCK, "serving this dataset"))
+        listener = stack.enter_context(listening(host, port))
         service.sweep()
         Runner(service, lambda: _announce(service, address_of(listener), ready)).run([listener])
         logger.info("stopped")

@@ -159,7 +159,7 @@ def check_role(caller: Caller, needed: Role) -> None:
         reason = f"only {_article(needed)} may do this, and this is {_article(caller.role)}"
         hint = "ask the custodian for another token"
         if caller.token is None:
-            hint = "make one with: holdfast token create"
+            hint = f"make one: holdfast token create DATASET --analyst NAME --role {needed}"
         raise AccessDenied(reason, hint, 403)
 
 

@@ -37,7 +37,6 @@ FILE = "tokens.json"
 _LOCK = "tokens.lock"
 _WRITTEN = re.compile("hf_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)
 _NOBODY = hashlib.sha256(b"").hexdigest()
-_DENIED = "a token of this dataset, which has not expired and was not revoked"
 _ASK_FOR_ONE = "ask the custodian for one (holdfast token create)"
 
 State: TypeAlias = Literal["valid", "expired", "revoked"]
@@ -175,7 +174,7 @@ class TokenBook:
         line = self._read().get(number)
         is_right = hmac.compare_digest(_hashed(secret), _NOBODY if line is None else line.hash)
         if line is None or not is_right:
-            raise AccessDenied(f"the token is not {_DENIED}", _ASK_FOR_ONE)
+            raise AccessDenied("the token is unknown here", _ASK_FOR_ONE)
         state = line.token.state(self._clock())
         if state != "valid":
             why = "has expired" if state == "expired" else "was revoked"

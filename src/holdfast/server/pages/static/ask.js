@@ -135,7 +135,7 @@ class View {
           !quote.recorded && quote.counts_for > quote.price && h("div", {}, h("dt", {}, "Counts for"), h("dd", {}, several(quote.counts_for, "answer"))),
           h("div", {}, h("dt", {}, "Left"), h("dd", {}, quote.recorded || !quote.allowed ? `${several(quote.answers_left, "answer")} at n = ${count(quote.round)}` : `${count(quote.answers_left)} → ${several(quote.answers_left_after, "answer")} at n = ${count(quote.round)}`)),
         ),
-        !quote.allowed && notice("trouble", "It would be refused.", h("span", { class: "long" }, quote.reason)),
+        !quote.allowed && notice("trouble", "It would be refused:", h("span", { class: "long" }, quote.reason)),
       );
     }
     this.drawButton();

@@ -191,6 +191,14 @@ class View {
     }
   }
 
+  /** How many fit depends on when they are asked, unless the rounds are fixed beforehand. */
+  paces(entry) {
+    if (this.scheduled || entry.n0 === entry.n) return `${count(entry.queries)} questions`;
+    const share = entry.n0 / entry.n;
+    const [now, evenly] = [share * share, share].map((part) => count(Math.floor(entry.queries * part)));
+    return `${now} questions at once at n0, ${evenly} evenly as the data grows, at most ${count(entry.queries)} if all come at n:`;
+  }
+
   drawResult(entries, path) {
     const useful = entries.filter((entry) => entry.reason === null);
     const others = entries.filter((entry) => entry.reason !== null);
@@ -201,7 +209,7 @@ class View {
       ? "No certificate reaches this."
       : isWidth
         ? `${count(this.values.queries)} questions: each answer within ${shown(best)}, all together with probability ${percent(this.values.beta)} (${best.certificate}).`
-        : `${shown(best)} questions within ± ${general(this.values.alpha)}, all together with probability ${percent(this.values.beta)} (${best.certificate}).`;
+        : `${this.paces(best)} within ± ${general(this.values.alpha)}, all together with probability ${percent(this.values.beta)} (${best.certificate}).`;
     const rows = entries.map((entry) => [
       h("span", {}, h("i", { class: `swatch c-${entry.certificate.replace("+", "-plus")}` }), certificateLabel(entry.certificate)),
       shown(entry),

@@ -60,8 +60,8 @@ export function shareLeft(part, whole) {
 /** A share that is charged or spent, rounded up. */
 export function shareSpent(part, whole) {
   if (whole <= 0 || part <= 0) return "0%";
-  const share = Math.min((100 * part) / whole, 100);
-  const decimals = share >= 0.1 ? 1 : 3;
+  const share = (100 * part) / whole;
+  const decimals = share >= 1 ? 1 : share >= 0.1 ? 2 : 3;
   return `${trimmed(fixed(Number(share.toPrecision(12)), decimals, true))}%`;
 }
 
