@@ -119,3 +119,9 @@ def test_pictures_without_the_extra_say_what_to_install(capsys, monkeypatch, tmp
 def test_every_certificate_has_its_colour():
     assert set(style.COLOURS) == set(CERTIFICATES)
     assert len(set(style.COLOURS.values())) == len(CERTIFICATES)
+
+
+def test_an_address_without_http_is_noticed(capsys):
+    code, _, err = run(capsys, "status", "127.0.0.1:8750")
+    assert code == 2
+    assert "did you mean http://127.0.0.1:8750?" in err

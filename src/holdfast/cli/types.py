@@ -12,6 +12,7 @@ import click
 from holdfast.errors import InvalidInput
 
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+", re.ASCII)
+_BARE = re.compile(r"[\w.-]+:\d{1,5}(/.*)?", re.ASCII)  # an address without its http://
 _MOST_DIGITS = 400  # far beyond every limit, and still quick to write out
 
 
@@ -81,7 +82,11 @@ class FolderOrAddress(Folder):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path of the folder, or the address."""
-        return value if _is_address(value) else super().convert(value, param, ctx)
+        if _is_address(value):
+            return value
+        if isinstance(value, str) and _BARE.fullmatch(value) and not Path(value).exists():
+            self.fail(f"There is no folder {value!r}; did you mean http://{value}?", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def _is_address(value: object) -> bool:
