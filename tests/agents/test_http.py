@@ -150,3 +150,10 @@ def test_ctrl_c_ends_it(folder):
         ended.send_signal(signal.SIGINT)
         assert ended.wait(timeout=15) == 130
         assert ended.stderr.read().strip() == "holdfast: interrupted"
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+def test_only_calls_are_taken(url, method):
+    """A stream that nobody writes to would stay open for nothing."""
+    got = httpx2.request(method, url, headers={"accept": "text/event-stream"}, timeout=30)
+    assert (got.status_code, got.json()["error"]["type"]) == (405, "RequestRefused")

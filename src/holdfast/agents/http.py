@@ -51,7 +51,8 @@ class Door:
             return
         request, settings = Request(scope, receive), self._service.settings
         try:
-            if request.method != "POST":  # it keeps no state: there is nothing to listen to, or end
+            # It keeps no state: there is nothing to listen to, or to end.
+            if request.method != "POST" and request.url.path == PATH:
                 raise RequestRefused(405, "only POST is taken here", "send a call")
             guest = await anyio.to_thread.run_sync(self._admitted, request)
             if guest.caller.token is None:
