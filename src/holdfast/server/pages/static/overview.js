@@ -87,7 +87,7 @@ function asked(status, newest) {
     { "aria-labelledby": "asked" },
     h("h2", { id: "asked" }, "What was asked"),
     h("p", { class: "big" }, h("b", { "data-name": "answers" }, count(status.answers)), ` answer${status.answers === 1 ? "" : "s"} given`),
-    h("p", { class: "muted" }, "about ", h("b", { "data-name": "n" }, count(status.n)), status.n === 1 ? " record" : " records", "; each cell of a table counted"),
+    h("p", { class: "muted" }, "of ", h("b", { "data-name": "n" }, count(status.n)), status.n === 1 ? " record" : " records", "; each cell of a table counted"),
     newest.length > 0 && h("p", { class: "muted" }, `the newest ${moment(newest[0].time)}`),
   );
 }
