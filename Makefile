@@ -4,6 +4,8 @@
 PYTHON ?= python3
 JOBS ?= 2
 LOCK_FLAGS ?=
+KILLS ?= 1000
+LOSSES ?= 5000
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,7 +21,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types imports docs unit pages bench lock clean setup
+.PHONY: help demo test lint types imports docs unit pages bench soak lock clean setup
 
 help:  ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -58,18 +60,32 @@ pages: $(DEV_READY)  ## write docs/reference/cli.md anew, from the command's own
 
 unit: $(DEV_READY) $(BROWSER_READY)  ## the tests, and every example in docstrings, README and docs
 	@echo "==> pytest: tests and examples, in $(JOBS) processes"
-	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 bench: $(DEV_READY)  ## run every benchmarks/bench_*.py
 	@ls benchmarks/bench_*.py >/dev/null 2>&1 || { echo "There is no benchmarks/bench_*.py yet."; exit 1; }
 	@for script in benchmarks/bench_*.py; do \
 		echo "==> $$script"; $(BIN)/python "$$script" || exit 1; done
 
+# Each check is as long as the tests' short ones, so this takes an hour or two; it prints counts.
+soak: $(DEV_READY)  ## kill 1,000 times and lose power 5,000 times; nothing that was told may be lost
+	@echo "==> $(KILLS) kills -9 under load, a fifth of them of two processes at once"
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/end_to_end/kills.py $(KILLS)
+	@echo "==> $(LOSSES) emulated losses of power"
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/power/losses.py $(LOSSES)
+	@echo "==> 1,200 hostile models at every limit, and 500 runs of the command on bad files"
+	@OPENBLAS_NUM_THREADS=1 HOLDFAST_SOAK=1 HOLDFAST_BAD_FILES=500 $(BIN)/python -m pytest -q \
+		tests/data/models/test_hostile_search.py tests/end_to_end/test_bad_files.py
+
 lock: .venv-lock/.ready  ## pin dependencies anew (LOCK_FLAGS=--upgrade takes the newest)
 	@echo "==> requirements/dev.txt"
 	@$(UV) pip compile $(LOCK_COMMON) --group dev -o requirements/dev.txt pyproject.toml
 	@echo "==> requirements/demo.txt, at the same versions"
 	@$(UV) pip compile $(LOCK_COMMON) --group build -c requirements/dev.txt -o requirements/demo.txt pyproject.toml
+	@for extra in serve mcp; do \
+		echo "==> requirements/$$extra.txt, at the same versions"; \
+		$(UV) pip compile $(LOCK_COMMON) --group build --extra $$extra --extra models \
+			-c requirements/dev.txt -o requirements/$$extra.txt pyproject.toml || exit 1; done
 
 LOCK_COMMON = --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command "make lock" --extra plot $(LOCK_FLAGS)

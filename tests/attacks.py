@@ -250,7 +250,7 @@ class Attack:
         hf.create(path, plan=self.plan(), columns=self.world.columns).close()
         with Dataset(path, noise=noise) as dataset:
             generator = np.random.default_rng(seed)
-            analysis = Analysis(self.world, dataset, dataset.session(), generator)
+            analysis = Analysis(self.world, dataset, dataset.session(fixed_time=False), generator)
             analysis.grow(self.n0)
             self.analyst(analysis)
             assert dataset.n == self.n

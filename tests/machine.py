@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,23 +88,25 @@ Question = tuple[str, int]
 
 @dataclass
 class Write:
-    """One transaction: what is charged in it, what is derived in it, and the keys it notes."""
+    """One transaction: what is charged in it, what is told in it, and the keys it notes."""
 
     charged: dict[Question, Leaf] = field(default_factory=dict)
-    derived: Question | None = None
+    told: list[Question] = field(default_factory=list)
     keys: dict[str, Question] = field(default_factory=dict)
 
 
 @dataclass
 class Step:
-    """What an ask comes to: first all that is charged, then what is derived, one by one."""
+    """What an ask comes to: all that is charged, then answered, then derived, one by one.
 
-    questions: list[Question]
-    writes: list[Write]
+    ``recorded`` says of each result whether nothing had to be done for it now, and ``kept`` whether
+    it has an entry: what follows from recorded answers alone has none.
+    """
 
-    @property
-    def fresh(self) -> set[Question]:
-        return {question for write in self.writes for question in write.charged}
+    questions: list[Question] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+    recorded: list[bool] = field(default_factory=list)
+    kept: list[bool] = field(default_factory=list)
 
 
 class Model:
@@ -116,6 +118,7 @@ class Model:
         self.spent = 0
         self.answers = 0
         self.charges: list[tuple[int, int]] = []  # rounds and prices
+        self.paid: set[Question] = set()
         self.told: dict[Question, dict[str, Any] | None] = {}  # None: given, but nobody heard
         self.keys: dict[str, Question] = {}
 
@@ -142,14 +145,23 @@ class Model:
 
     def charge(self, fresh: dict[Question, Leaf]) -> None:
         for question, leaf in fresh.items():
-            assert question not in self.told
-            self.told[question] = None
+            assert question not in self.paid
+            self.paid.add(question)
             self.charges.append((question[1], leaf.price))
             self.spent += leaf.price * self.policy.mechanism.charge(question[1])
             self.answers += leaf.slots
 
-    def step(self, cases: list[Case], key: str | None, alone: bool, held: int | None) -> Step:
+    def step(
+        self,
+        cases: list[Case],
+        key: str | None,
+        alone: bool,
+        held: int | None,
+        is_known: Callable[[list[Question]], bool],
+    ) -> Step:
         """What will come of an ask, or the error that it has to raise.
+
+        If the sums of all that is due are known, charge and answers are one transaction.
 
         A key is that of a query asked alone, and otherwise stands before the number of each part.
         """
@@ -157,7 +169,7 @@ class Model:
         if is_derived and key in self.keys:
             if self.keys[key][0] != cases[0].canonical:
                 raise hf.InvalidInput("key", "", "")
-            return Step([self.keys[key]], [])
+            return Step([self.keys[key]], [], [True], [True])
         parts = [(number, leaf) for number, case in enumerate(cases) for leaf in case.leaves]
         numbered = is_derived or not alone
         names = [key and (f"{key}/{i}" if numbered else key) for i in range(len(parts))]
@@ -182,34 +194,47 @@ class Model:
         charged = {
             question: leaf
             for question, (_, leaf) in zip(asked, parts, strict=True)
-            if question not in self.told
+            if question not in self.paid
         }
+        due = [question for question in dict.fromkeys(asked) if question not in self.told]
         price, slots = (
             sum(leaf.price for leaf in charged.values()),
             sum(leaf.slots for leaf in charged.values()),
         )
         if charged and not self.fits(round, price, slots):
             raise hf.BudgetExhausted(0.0, 0.0, 1, None, None, "")
-        step = Step([], [])
-        if charged or (key and not all(kept)):
+        step = Step()
+        if due or (key and not all(kept)):
             keys = {name: question for name, question in zip(names, asked, strict=True) if name}
-            step.writes.append(Write(charged, keys=keys))
-        new: set[Question] = set()
+            at_once = bool(due) and is_known(due)
+            step.writes.append(Write(charged, due if at_once else [], keys))
+            if due and not at_once:
+                step.writes.append(Write(told=due))
+        seen = set(self.told)  # at this point of the list
         for number, case in enumerate(cases):
-            step.questions.append((case.canonical, rounds[number]))
+            at, is_new, is_kept = rounds[number], False, True
+            for leaf in case.leaves:
+                is_new |= (leaf.canonical, at) not in seen
+                seen.add((leaf.canonical, at))
             for canonical in case.derived:
-                question = (canonical, rounds[number])
+                question = (canonical, at)
                 keys = {key: question} if is_derived and key and canonical == case.canonical else {}
-                if keys or question not in self.told.keys() | new:
-                    step.writes.append(Write(derived=question, keys=keys))
-                    new.add(question)
+                is_known_now = question in seen
+                if keys or (is_new and not is_known_now):
+                    step.writes.append(Write(told=[] if is_known_now else [question], keys=keys))
+                    seen.add(question)
+                is_kept = question in seen
+                is_new = not is_known_now and (is_new or bool(keys))
+            step.questions.append((case.canonical, at))
+            step.recorded.append(not is_new)
+            step.kept.append(is_kept)
         return step
 
     def apply(self, writes: list[Write]) -> None:
         for write in writes:
             self.charge(write.charged)
-            if write.derived:
-                self.told.setdefault(write.derived, None)
+            for question in write.told:
+                self.told.setdefault(question, None)
             self.keys |= write.keys
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 
 import holdfast as hf
 from holdfast.planning import Plan
+from holdfast.queries import query_of
 from holdfast.session.dataset import Dataset, create
 from noise_sources import FastSeededNoise
 
@@ -76,6 +77,13 @@ def opened(path: Path, seed: int = 2, clock: Callable[[], float] | None = None) 
     return Dataset(path, noise) if clock is None else Dataset(path, noise, clock)
 
 
+def warm(dataset: Dataset, *queries: Any) -> None:
+    """Have the sums at hand: then an ask touches no record, and is one entry instead of two."""
+    for query in map(query_of, queries):
+        form = query.form(dataset._ledger.schema)
+        dataset._data.exact([form.source], dataset.n)
+
+
 def sql(path: Path, *statements: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Edit the ledger of a dataset behind its back; the rows of the last statement."""
     rows: list[tuple[Any, ...]] = []
@@ -86,7 +94,17 @@ def sql(path: Path, *statements: str, values: tuple[Any, ...] = ()) -> list[tupl
     return rows
 
 
-TABLES = ("entries", "segments", "pending", "asked", "keys", "rounds", "spending")
+TABLES = (
+    "entries",
+    "segments",
+    "pending",
+    "asked",
+    "charged",
+    "free_entries",
+    "keys",
+    "rounds",
+    "spending",
+)
 
 
 def contents(path: Path) -> str:

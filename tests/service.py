@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.client
 import inspect
+import io
 import json
+import logging
 import signal
 import socket
 import subprocess
@@ -12,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,10 @@ from urllib.parse import urlsplit
 
 from holdfast import errors
 from holdfast.server.addresses import address_of, listening
+from holdfast.server.app import guarded
 from holdfast.server.front import HEADERS
+from holdfast.server.logs import start_logging
+from holdfast.server.protocol import HttpServer
 from holdfast.server.running import Runner
 from holdfast.server.service import Service
 from holdfast.server.settings import Settings
@@ -29,8 +34,8 @@ from holdfast.session.dataset import Dataset
 from noise_sources import FastSeededNoise
 
 PATIENT = 30.0
-QUICK = Settings(rate=100_000.0)
-"""No test waits for its turn, but those of rates."""
+QUICK = Settings(rate=100_000.0, fixed_time=False)
+"""No test waits for its turn, but those of rates, or for a slot, but those of time."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +44,11 @@ class Running:
 
     url: str
     service: Service
-    runner: Runner
+    runner: HttpServer
 
     def streams(self) -> int:
         """How many streams of events are open."""
+        assert isinstance(self.runner, Runner)
         return int(self.runner._app.state.watch.watchers.taken)
 
     @property
@@ -55,13 +61,26 @@ class Running:
         return self.service.book.create(analyst, role, **options)[1]
 
 
-@contextmanager
 def running(
     dataset: Dataset, settings: Settings = QUICK, book: TokenBook | None = None
-) -> Iterator[Running]:
+) -> AbstractContextManager[Running]:
     """Serve a dataset that is open; it stays open afterwards."""
     service = Service(dataset, settings, book)
-    runner, listener = Runner(service), listening("127.0.0.1", 0)
+    return _run(service, Runner(service))
+
+
+def running_tools(dataset: Dataset, settings: Settings = QUICK) -> AbstractContextManager[Running]:
+    """The tools for agents, over HTTP, of a dataset that is open and stays so."""
+    from holdfast.agents.http import tool_application
+
+    service = Service(dataset, settings)
+    app = tool_application(service, lambda: None)
+    return _run(service, HttpServer(guarded(app)))
+
+
+@contextmanager
+def _run(service: Service, runner: HttpServer) -> Iterator[Running]:
+    listener = listening("127.0.0.1", 0)
     thread = threading.Thread(target=runner.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     until = time.monotonic() + PATIENT
@@ -165,6 +184,45 @@ def read(response: bytes) -> Got:
     pairs = (line.partition(":") for line in lines)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
     return Got(int(first.split()[1]), headers, content)
+
+
+# ------------------------------------------------------------------------------------------ log
+
+
+class Log:
+    """The log of services in this process, line by line."""
+
+    def __init__(self) -> None:
+        self.stream = io.StringIO()
+
+    def __call__(self) -> list[dict[str, Any]]:
+        """The lines so far."""
+        return [json.loads(line) for line in self.stream.getvalue().splitlines()]
+
+    def of(self, got: Got) -> dict[str, Any]:
+        """The line of a request, which is written once its response is on the way."""
+        until = time.monotonic() + PATIENT
+        while time.monotonic() < until:
+            for line in self():
+                if line.get("request") == got.headers["x-request-id"]:
+                    return line
+            time.sleep(0.005)
+        raise AssertionError("there is no line of that request")
+
+
+@contextmanager
+def logged() -> Iterator[Log]:
+    """What services in this process log meanwhile."""
+    names = ("holdfast.server", "uvicorn", "")
+    before = [(logging.getLogger(name), vars(logging.getLogger(name)).copy()) for name in names]
+    found = Log()
+    start_logging(found.stream)
+    try:
+        yield found
+    finally:
+        for logger, state in before:
+            logger.handlers, logger.propagate = state["handlers"], state["propagate"]
+            logger.setLevel(state["level"])
 
 
 # ------------------------------------------------------------------------------------- refusals

@@ -14,13 +14,16 @@ import holdfast as hf
 from holdfast.data import growing
 from holdfast.ledger.entries import GENESIS, chained
 from holdfast.planning import Plan
-from runtime import adaptive_plan, made, opened, records, sql
+from runtime import adaptive_plan, made, opened, records, sql, warm
 
 Tamper = Callable[[Path], Any]
 
 
 def build(path: Path, plan: Plan | None = None) -> None:
-    """Ten entries, of every kind: small appends that were sealed, a large one, one that waits."""
+    """Ten entries: small appends that were sealed, a large one, one that waits, and answers.
+
+    All sums are known before they are asked for, so that no answer has a charge of its own.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(growing, "LARGE", 600)
         patch.setattr(growing, "RECORDS", 600)
@@ -28,10 +31,13 @@ def build(path: Path, plan: Plan | None = None) -> None:
             session = dataset.session("ann")
             dataset.append(records(500, 900))
             dataset._data.seal()
+            warm(dataset, "age > 50")
             session.ask("age > 50", key="first")
             dataset.append(records(900, 1900))
+            warm(dataset, "mean(bmi, 0, 50)")
             session.ask(hf.mean("bmi", low=0, high=50))
             dataset.append(records(1900, 1950))
+            warm(dataset, "age > 10", "city = 'Oslo'")
             session.ask_many(["age > 10", "city = 'Oslo'"], key="many")
 
 

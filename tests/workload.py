@@ -289,8 +289,6 @@ CASES: dict[str, Case] = {
 class InProcess:
     """A model's runner without processes of its own: for models that mean well."""
 
-    gave_up = False
-
     def __init__(self, payload: Any, features: Any, want: str, limits: Any = None) -> None:
         self._model = pickle.loads(payload.content)
 
@@ -301,7 +299,13 @@ class InProcess:
         pass
 
     def probe(self) -> None:
-        pass
+        """Nothing to find out."""
+
+    def check_time(self, records: int) -> None:
+        """It has as much as it takes."""
+
+    def expected_seconds(self, records: int) -> float:
+        return 0.0
 
     def evaluate(self, blocks: Iterable[Any]) -> Iterator[Result]:
         for block in blocks:

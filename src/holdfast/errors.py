@@ -192,13 +192,31 @@ class BadRecord(HoldfastError, ValueError):
 
 
 class StorageFailed(HoldfastError, OSError):
-    """The disk, or another process, was in the way; what was asked for is undone."""
+    """The disk, or another process, was in the way.
 
-    def __init__(self, what: str, reason: str, hint: str) -> None:
+    ``kept`` says what became of what was asked for: False if nothing was changed, True if it was
+    kept all the same, None if that is not known. Doing it again with the same key is safe always.
+    """
+
+    def __init__(self, what: str, reason: str, hint: str, kept: bool | None = False) -> None:
         self.what = what
         self.reason = reason
         self.hint = hint
+        self.kept = kept
         super().__init__(f"{what} failed: {reason}; {hint}")
+
+
+class EvaluationFailed(HoldfastError):
+    """A model could not be evaluated on the records, for a reason that lies in none of them.
+
+    The charge stands, nothing was answered, and the same question is evaluated again without
+    another charge.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        self.hint = "ask the same again, which is not charged again; nothing was answered"
+        super().__init__(f"evaluating the model failed: {reason}; {self.hint}")
 
 
 class AccessDenied(HoldfastError):

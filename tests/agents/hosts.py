@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -105,14 +107,26 @@ def listening(dataset: Path, *options: str, end: signal.Signals = signal.SIGTERM
         encoding="utf-8",
     )
     assert process.stderr is not None
+    assert process.stdout is not None
     try:
         first = process.stderr.readline()
         assert first.startswith("tools for agents at http://"), first + process.stderr.read()
+        # It logs each request: a pipe that nobody empties would stop it.
+        lines: list[str] = []
+        reader = threading.Thread(target=lines.extend, args=(process.stderr,))
+        reader.start()
         yield first.split()[-1]
     finally:
         process.send_signal(end)
-        out, log = process.communicate(timeout=20)
-    assert (process.returncode, out, log) == (-end, "", "")
+        out = process.stdout.read()
+        process.wait(timeout=60)
+        reader.join()
+        process.stdout.close()
+        process.stderr.close()
+    assert (process.returncode, out) == (-end, "")
+    told = [json.loads(line) for line in lines if line.endswith("}\n")]
+    # On a busy machine an answer may be late.
+    assert all(line["level"] == "info" or line["event"] == "late answer" for line in told), lines
 
 
 @contextmanager

@@ -169,18 +169,30 @@ def test_retries_are_bounded_and_may_be_none(waits):
 
 
 @pytest.mark.parametrize("act", [reset, cut, unready("1"), BROKEN["garbage"]])
-def test_records_without_a_key_are_sent_once(act, waits, local):
-    columns = reply(200, local["columns"])
+def test_records_without_a_key_have_one_of_their_own(act, waits, local):
+    times = 1 if act is BROKEN["garbage"] else 4
     with (
-        scripted(columns, act) as service,
+        scripted(reply(200, local["columns"]), *[act] * times) as service,
         hf.connect(service.url) as session,
-        pytest.raises((hf.ServiceFailed, hf.StorageFailed, hf.RequestRefused)) as caught,
     ):
-        session.append([{"age": 3}])
-    assert service.paths == ["/v1/schema", "/v1/append?again=false"]
-    assert waits == []
-    if isinstance(caught.value, hf.ServiceFailed):
-        assert "may have been appended" in str(caught.value)
+        with pytest.raises((hf.ServiceFailed, hf.StorageFailed)) as caught:
+            session.append([{"age": 3}])
+        sent = [one for one in service.got if one.path == "/v1/append?again=false"]
+        assert len(sent) == times
+        [key] = {one.headers["idempotency-key"] for one in sent}
+        if isinstance(caught.value, hf.ServiceFailed):
+            assert f"with the key {key} (--key {key}): they are kept once" in str(caught.value)
+
+
+def test_two_appends_without_a_key_have_two(waits, local):
+    done = reply(200, {"count": 1, "n": 7})
+    columns = reply(200, local["columns"])
+    with scripted(columns, done, columns, done) as service, hf.connect(service.url) as session:
+        for _ in range(2):
+            session.append([{"age": 3}])
+        keys = [one.headers.get("idempotency-key") for one in service.got if one.body]
+        assert len(set(keys)) == 2
+        assert None not in keys
 
 
 def test_records_with_a_key_are_sent_again_whole(waits, local):

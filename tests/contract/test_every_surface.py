@@ -11,6 +11,7 @@ from client.test_questions import NEW, ONE
 from contract.test_session import ABOUT, QUERIES
 from holdfast.cli import main
 from runtime import records
+from workload import CASES
 
 
 @pytest.fixture
@@ -54,7 +55,9 @@ def test_one_dictionary(both, token, run):
             continue
         for place in (folder, url):
             assert told(run, "ask", place, text, "--json") == again.to_dict(), name
-        assert again.to_dict() in both[1].dataset.transcript.to_dict()["answers"]
+        # What follows from recorded answers is implied by them, and has no entry of its own.
+        listed = again.to_dict() in both[1].dataset.transcript.to_dict()["answers"]
+        assert listed or (result.recorded and CASES[name].derived), name
         assert here.quote(query) == there.quote(query)
     assert list(here.transcript) == list(there.transcript)
     for command in (["transcript"], ["status"], ["verify"], ["quote", "age > 3.5"]):

@@ -14,7 +14,6 @@ import pytest
 
 import holdfast as hf
 from holdfast.data import growing
-from holdfast.data.growing import KnownSums
 from holdfast.data.segments import sweep
 from holdfast.ledger.store import Store
 from holdfast.queries import Measure, Schema, fraction, mean
@@ -236,7 +235,8 @@ def test_a_large_append_that_fails_is_not_there(
 
     with made(tmp_path / "data", count=5) as dataset:
         with monkeypatch.context() as patch:
-            patch.setattr(f"holdfast.data.segments.{step}", full)
+            place = "files" if step == "sync_folder" else "data.segments"
+            patch.setattr(f"holdfast.{place}.{step}", full)
             with pytest.raises(hf.StorageFailed, match="No space left"):
                 dataset.append(records(5, 200))
         assert dataset.n == 5
@@ -303,35 +303,10 @@ def test_answers_use_the_snapshot_of_their_round(tmp_path: Path) -> None:
             assert answer.value == pytest.approx(older(40, answer.round) / answer.round, abs=1e-15)
 
 
-def test_known_sums_forget_the_least_recently_used() -> None:
-    known = KnownSums(most=2)
-    known.keep("a", 10, (1,))
-    known.keep("b", 10, (2,))
-    known.keep("a", 12, (3,))
-    known.keep("c", 10, (4,))
-    assert known.nearest("b", 12) == (0, ())
-    assert known.nearest("a", 12) == (12, (3,))
-    assert known.nearest("a", 13) == (12, (3,))
-    assert known.nearest("a", 6) == (0, ())  # all 6 from scratch are no more than 6 back
-    assert known.nearest("a", 7) == (12, (3,))
-
-
-def test_known_sums_are_bounded_by_their_numbers_not_by_their_sources() -> None:
-    known = KnownSums(most=5)
-    known.keep("a", 10, (1, 2, 3))
-    known.keep("b", 10, (1, 2))
-    assert known.nearest("a", 12) == (10, (1, 2, 3))
-    known.keep("a", 11, (1, 2, 3, 4))
-    assert known.nearest("b", 12) == (0, ())
-    known.keep("c", 10, tuple(range(100)))  # the last one is kept whatever its size
-    assert known.nearest("a", 12) == (0, ())
-    assert known.nearest("c", 12)[0] == 10
-
-
 def test_records_that_the_ledger_has_and_the_database_has_not(tmp_path: Path) -> None:
     """Loading stops with an error of ours rather than with fewer records."""
     with made(tmp_path / "data", count=20) as dataset:
-        with dataset._ledger.store.writing():
-            dataset._ledger.store.drop_pending(20)
+        with dataset._ledger.writing() as draft:
+            draft.store.drop_pending(20)
         with pytest.raises(hf.HoldfastError):
             growing.GrowingData(dataset._ledger).sums([OLD], 20)

@@ -47,6 +47,7 @@ from data.scored import (
     growing,
 )
 from holdfast.data import scores
+from holdfast.data.known_sums import BLOCK
 from holdfast.data.models.crew import close_idle
 from holdfast.errors import InvalidInput
 from holdfast.queries import (
@@ -370,20 +371,22 @@ def test_growth_costs_only_the_new_records(monkeypatch):
         return real(measure, rows, *more)
 
     monkeypatch.setattr(scores, "score_sums", spy)
-    data = growing(FRAME.head(300))
+    frame, many = FRAME.sample(1400 + BLOCK, with_replacement=True, seed=1), 1400 + BLOCK
+    data = growing(frame.head(1400))
     sources = [query.form(SCHEMA).source for query in queries]
     told = []
-    data.exact(sources, 300, told.append)
-    assert evaluated == [300, 300, 300]
-    assert told[-1] == 900
-    data._engine.extend(FRAME.slice(300))
+    data.exact(sources, 1400, told.append)
+    assert evaluated == [1400, 1400, 1400]
+    assert told[-1] == 3 * 1400
+    data._engine.extend(frame.slice(1400))
     evaluated.clear()
     told.clear()
-    after = data.exact(sources, N, told.append)
-    assert evaluated == [N - 300] * 3
-    assert told[-1] == 3 * (N - 300)
-    assert after == growing().exact(sources, N)
-    assert data.exact(sources, 450) == growing().exact(sources, 450)  # an earlier one again
+    after = data.exact(sources, many, told.append)
+    assert evaluated == [BLOCK] * 3  # fewer would never be evaluated alone
+    assert told[-1] == 3 * BLOCK
+    assert after == growing(frame).exact(sources, many)
+    # an earlier one again
+    assert data.exact(sources, 1450) == growing(frame).exact(sources, 1450)
 
 
 def test_pairs_are_looked_at_anew():

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-PATIENCE = 60.0  # seconds without a service after which something is wrong
+PATIENCE = 60.0  # seconds without an answer from a service that is there
 POOL = 20  # questions that all callers have in common
 JSON, NDJSON = "application/json", "application/x-ndjson"
 
@@ -130,6 +130,7 @@ class Caller:
         status, answered = self._sent(path, JSON, json.dumps(body).encode(), {})
         if status == 402:
             self.refused += 1
+            self._progress.with_name(f"refused-{self._seed}").touch()
             return
         if status != 200:
             raise RuntimeError(f"{path} {body}: {status} {answered}")
@@ -175,11 +176,17 @@ class Caller:
                 content = response.read()
                 if not self._is_patient or response.status != 503:
                     return response.status, json.loads(content)
+            except FileNotFoundError:
+                # No service just now. How long that may take, and how often, is not for a caller
+                # to judge: one that is unlucky meets the end of several services in a row.
+                if not self._is_patient:
+                    raise
+                until = time.monotonic() + PATIENCE
             except (OSError, http.client.HTTPException) as error:
                 if not self._is_patient or time.monotonic() > until:
                     raise
-                # The file or the service may not be there; what else ends was under way.
-                self.lost += not isinstance(error, FileNotFoundError | ConnectionRefusedError)
+                # The service may not be there yet, or no longer; what else ends was under way.
+                self.lost += not isinstance(error, ConnectionRefusedError)
                 self._drop()
             time.sleep(0.01)
 

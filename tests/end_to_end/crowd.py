@@ -139,6 +139,14 @@ class Crowd:
             assert time.monotonic() < until, "nobody is answered"
             time.sleep(0.002)
 
+    def wait_for_refusals(self) -> None:
+        """Until everybody was refused at least once."""
+        until = time.monotonic() + PATIENCE
+        while len(list(self._folder.glob("refused-*"))) < len(self._callers):
+            self.check_going()
+            assert time.monotonic() < until, "somebody is never refused"
+            time.sleep(0.01)
+
     def check_going(self) -> None:
         """A caller that was told something wrong ends at once, and says so on its stderr."""
         for number, (process, _) in enumerate(self._callers, 1):

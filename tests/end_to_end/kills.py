@@ -22,12 +22,12 @@ if __name__ == "__main__":  # as pytest has it
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import holdfast as hf
-from end_to_end.worker import COLUMNS, ask, records, said_by
+from end_to_end.worker import COLUMNS, FIRST, ask, make, model, records, said_by
 from holdfast.ledger.entries import Entry
 from holdfast.planning import Plan
+from holdfast.server.tokens import TokenBook
 from holdfast.session.answers import result_of
 
-FIRST = 2_000
 A_DATASET = 25  # kills; then a new one, as all of it is verified after each kill
 PATIENCE = 60.0  # seconds
 WORKER = Path(__file__).parent / "worker.py"
@@ -99,23 +99,29 @@ class Witnessed:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        if not path.exists():
+            make(path, plan())
         self.seen: Counter[str] = Counter()
         self._n = FIRST
         self._spent = 0.0
         self._told: dict[int, tuple[str, Any]] = {}
         self._kept: dict[int, int] = {}  # batch: records
-        with hf.create(path, plan=plan(), columns=COLUMNS) as dataset:
-            dataset.append(records(0, FIRST))
-            dataset._data.seal()
+        self._tokens: dict[str, tuple[str, bool]] = {}  # by id: its text, and whether it is good
+        self._models: dict[str, int] = {}
 
     def check(self, *logs: Path) -> None:
         """After a kill: everything that anybody was told of is there, once, and paid for."""
-        said = [line for log in logs for line in lines(log)]
+        self.check_said([line for log in logs for line in lines(log)])
+
+    def check_said(self, said: list[dict[str, Any]]) -> None:
+        """The same, of what was said in any log."""
         self.seen["acknowledged"] += sum("done" in line for line in said)
+        self._check_tokens(said)
         with hf.open(self.path) as dataset:
             self._check_money(dataset)
             self._check_appends(dataset, said)
             self._check_answers(dataset, said)
+            self._check_models(dataset, said)
             self._check_open_questions(dataset, said)
             verified = dataset.verify()
             assert verified.records == dataset.n
@@ -126,10 +132,31 @@ class Witnessed:
 
     def _check_money(self, dataset: hf.Dataset) -> None:
         budget = dataset.session().budget
-        charges = [to_units(entry) for entry in answers_of(dataset)]
+        charges = [to_units(entry) for entry in charges_of(dataset)]
         assert sum(charges) == dataset._ledger.state.spent <= dataset._ledger.policy.budget
         assert self._spent <= budget.spent <= budget.total
         self._spent = budget.spent
+
+    def _check_tokens(self, said: list[dict[str, Any]]) -> None:
+        open_ones = {line["id"] for line in said if line.get("about") == "revocation"}
+        for line in said:
+            if line.get("done") in ("token", "revocation"):
+                self._tokens[line["id"]] = (line["text"], line["done"] == "token")
+                self.seen[f"{line['done']}s acknowledged"] += 1
+                if line["done"] == "revocation":
+                    open_ones.remove(line["id"])
+        for number in open_ones:  # nobody heard of it: either will do, from now on
+            text, _ = self._tokens[number]
+            self._tokens[number] = (text, is_known(self.path, text))
+        for text, is_good in self._tokens.values():
+            assert is_known(self.path, text) == is_good, "a token, or a revocation, is lost"
+
+    def _check_models(self, dataset: hf.Dataset, said: list[dict[str, Any]]) -> None:
+        told = {line["name"]: line["number"] for line in said if line.get("done") == "model"}
+        self._models |= told
+        self.seen["models acknowledged"] += len(told)
+        for name, number in self._models.items():
+            assert dataset.model_content(name) == model(number), "a model is lost"
 
     def _check_appends(self, dataset: hf.Dataset, said: list[dict[str, Any]]) -> None:
         n, start = dataset.n, self._n
@@ -191,12 +218,14 @@ class Witnessed:
                 continue
             before, key, queries = dataset._ledger.state, line["key"], line["queries"]
             keyed = [e for e in answers_of(dataset) if e.read()["key"].partition("/")[0] == key]
+            bills = [e for e in charges_of(dataset) if e.read()["key"].partition("/")[0] == key]
             parts, slots = charged(queries)
             assert len(keyed) in (0, parts), "some of what was asked together"
+            assert len(bills) in (0, parts), "a charge for some of what was asked together"
             try:
                 first = ask(session, queries, key)
             except hf.BudgetExhausted:
-                assert not keyed
+                assert not bills
                 assert dataset._ledger.state == before
                 continue
             # What follows from answers may be there or not: it is written after them.
@@ -205,19 +234,37 @@ class Witnessed:
             if keyed:
                 assert {a.entry for a in paid} <= {e.seq for e in keyed}
             after = dataset._ledger.state
-            assert after.answers == before.answers + (0 if keyed else slots)
+            assert after.answers == before.answers + (0 if bills else slots)
             again = ask(session, queries, key)
             assert [said_by(a) for a in again] == [said_by(a) for a in first]
             assert all(a.recorded for a in again)
             assert dataset._ledger.state == after
-            self.seen[
-                "open questions, in the ledger" if keyed else "open questions, not there"
-            ] += 1
-            self._told |= {a.entry: (key, said_by(a)) for a in first}
+            found = "in the ledger" if keyed else "charged" if bills else "not there"
+            self.seen[f"open questions, {found}"] += 1
+            # What is implied by recorded answers has no entry of its own.
+            own = [a for a in first if a.price or kind_of(dataset, a.entry) == "derived"]
+            self._told |= {a.entry: (key, said_by(a)) for a in own}
 
 
 def answers_of(dataset: hf.Dataset) -> list[Entry]:
     return [entry for entry in dataset._ledger.store.entries() if entry.kind == "answer"]
+
+
+def charges_of(dataset: hf.Dataset) -> list[Entry]:
+    """Charges of their own, and answers that are their own charges."""
+    return [
+        entry
+        for entry in dataset._ledger.store.entries()
+        if entry.kind == "charge" or (entry.kind == "answer" and "charged" not in entry.read())
+    ]
+
+
+def is_known(path: Path, text: str) -> bool:
+    try:
+        TokenBook(path).find(text)
+    except hf.AccessDenied:
+        return False
+    return True
 
 
 def kind_of(dataset: hf.Dataset, seq: int) -> str:
@@ -266,11 +313,12 @@ def run(folder: Path, kills: int, seed: int, together: int = 1) -> Counter[str]:
 
 def main() -> None:
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    begin = time.monotonic()
-    for together in (1, 2):
+    begin, of_two = time.monotonic(), kills // 5
+    for together, times in ((1, kills - of_two), (2, of_two)):
         with tempfile.TemporaryDirectory() as folder:
-            seen = run(Path(folder), kills if together == 1 else kills // 4, 2026, together)
+            seen = run(Path(folder), times, 2026, together)
         sys.stdout.write(f"{together} at once, {time.monotonic() - begin:.0f} s: {dict(seen)}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pytest
 import holdfast as hf
 from end_to_end.kills import FIRST, Witnessed, Workers, lines, plan, run
 from end_to_end.worker import COLUMNS, Load, Log, records
+from holdfast.server.tokens import TokenBook
 
 KILLS = int(os.environ.get("HOLDFAST_KILLS", "12"))
 
@@ -29,10 +30,12 @@ STEPS = {
         *("write", "digest", "rename", "sync folder", "enter seal", "drop pending"),
         *("commit", "witness"),
     ),
-    "ask": ("enter answer", "note key", "commit", "witness"),
-    "ask_many": ("enter answer", "note key", "commit", "witness"),
+    "ask": ("enter charge", "note key", "commit", "witness", "enter answer", "commit 2"),
+    "ask_many": ("enter charge 2", "note key 2", "commit", "witness", "enter answer 2", "commit 2"),
+    "make_token": ("replace", "sync folder"),
+    "keep_model": ("replace", "sync folder 2"),
 }
-DURABLE = (("commit", True), ("witness", False), ("witness", True))
+DECIDING = ("commit", "replace")  # from then on a part of what was asked for is there
 
 
 def test_killed_at_random_moments(tmp_path: Path) -> None:
@@ -53,11 +56,12 @@ def send(workers: Workers, witnessed: Witnessed, log: Path, **order: Any) -> int
     return workers.go(dataset=str(witnessed.path), log=str(log), **order).wait(60)
 
 
-def standing(path: Path) -> tuple[int, int, bool]:
-    """Records, answers, and whether all records are in segments."""
+def standing(path: Path) -> tuple[int, int, bool, int, int]:
+    """Records, answers, whether all records are in segments, models and tokens."""
     with hf.open(path) as dataset:
-        status = dataset.status()
-        return status.n, status.answers, status.pending == 0
+        status, tokens = dataset.status(), TokenBook(path).tokens
+        is_sealed = status.pending == 0
+        return status.n, status.answers, is_sealed, len(dataset.models), len(tokens)
 
 
 @pytest.mark.parametrize("operation", STEPS)
@@ -65,7 +69,9 @@ def test_killed_at_every_step(operation: str, tmp_path: Path) -> None:
     """On one dataset; each time some records are pending, which a large append seals too."""
     witnessed = Witnessed(tmp_path / "data")
     # Before a step is after the one before it, but for the moment that decides.
-    steps = [(step, False) for step in STEPS[operation]] + [("commit", True), ("witness", True)]
+    steps = [(step, False) for step in STEPS[operation]]
+    [decided] = [number for number, (step, _) in enumerate(steps) if step in DECIDING]
+    steps += [(steps[decided][0], True), (steps[-1][0], True)]
     with Workers() as workers:
         for number, (step, after) in enumerate(steps):
             log = tmp_path / f"log-{number}-before"
@@ -77,13 +83,12 @@ def test_killed_at_every_step(operation: str, tmp_path: Path) -> None:
 
             log = tmp_path / f"log-{number}"
             # The second of three answers: some of a transaction is worse than none.
-            times = 2 if operation == "ask_many" and step in ("enter answer", "note key") else 1
-            crash = {"operation": operation, "crash": [step, after, times], "seed": 1 + number}
+            name, times = (step[:-2], 2) if step.endswith(" 2") else (step, 1)
+            crash = {"operation": operation, "crash": [name, after, times], "seed": 1 + number}
             ended = send(workers, witnessed, log, **crash)
             assert ended == -signal.SIGKILL, f"{operation} did not come by {step!r}"
             assert not any("done" in line for line in lines(log))
-            is_durable = (step, after) in DURABLE
-            assert (standing(witnessed.path) != before) == is_durable
+            assert (standing(witnessed.path) != before) == (number > decided)
             witnessed.check(log)
 
 

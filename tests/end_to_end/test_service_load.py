@@ -77,7 +77,7 @@ def test_a_budget_that_ends_in_the_middle(tmp_path: Path) -> None:
             assert time.monotonic() < until, "the budget never ended"
             crowd.check_going()
             time.sleep(0.05)
-        time.sleep(1.0)  # all of them meet its end
+        crowd.wait_for_refusals()  # all of them meet its end
         logs = crowd.end()
         kept = transcript(url, reader)
         assert answers_left(url, reader) == 0

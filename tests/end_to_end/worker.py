@@ -1,4 +1,4 @@
-"""A process that appends and asks until it is killed: `python worker.py`, then one JSON line.
+"""A process that uses a dataset until it is killed: `python worker.py`, then one JSON line.
 
 It says in its log what it is about to do, and after each operation what it was told, a line each
 by one write, so that a kill loses at most the last. Segments are small here, so that a short run
@@ -14,19 +14,23 @@ import random
 import signal
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import holdfast as hf
+from holdfast import files
 from holdfast.data import growing, segments
-from holdfast.ledger.ledger import Ledger
+from holdfast.data.models.payload import payload_of
+from holdfast.ledger.draft import Draft
 from holdfast.ledger.store import Store
 from holdfast.ledger.witness import Witness
+from holdfast.server.tokens import TokenBook
 from holdfast.session import dataset as datasets
 from holdfast.session.dataset import Dataset
 
 COLUMNS = {"batch": "int", "i": "int", "x": "float", "who": "str"}
-FEW, MANY = 200, 500
+FIRST, FEW, MANY = 2_000, 200, 500
 SMALL_SEGMENTS = {"SEAL_AT": 700, "LARGE": MANY, "RECORDS": 400}
 
 
@@ -37,6 +41,25 @@ def records(batch: int, count: int) -> list[dict[str, Any]]:
         {"batch": batch, "i": i, "x": None if i % 50 == 7 else bits.random(), "who": f"№{batch}"}
         for i in range(count)
     ]
+
+
+@cache
+def _any_model() -> bytes:
+    from onnx import TensorProto, helper
+
+    given, told = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, 1]) for name in "xy"
+    )
+    graph = helper.make_graph([helper.make_node("Abs", ["x"], ["y"])], "g", [given], [told])
+    opsets = [helper.make_opsetid("", 18)]
+    made: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
+    return made
+
+
+def model(number: int) -> bytes:
+    """A model that differs from others in its description, the sixth field of the format."""
+    text = f"{number:020}".encode()
+    return _any_model() + bytes([6 << 3 | 2, len(text)]) + text
 
 
 class Log:
@@ -51,6 +74,13 @@ class Log:
         os.close(file)
 
 
+def make(path: Path, plan: Any) -> None:
+    """A dataset for workers."""
+    with hf.create(path, plan=plan, columns=COLUMNS) as dataset:
+        dataset.append(records(0, FIRST))
+        dataset._data.seal()
+
+
 class Load:
     """Random operations, all seeded, each different from all others of any worker."""
 
@@ -61,6 +91,8 @@ class Load:
         self._random = random.Random(seed)
         self._seed = seed
         self._done = 0
+        self._book = TokenBook(dataset.path)
+        self._tokens: list[tuple[str, str]] = []
 
     def step(self) -> None:
         self._done += 1
@@ -73,8 +105,11 @@ class Load:
                 self.ask_many,
                 self.ask_classes,
                 self.seal,
+                self.make_token,
+                self.revoke_token,
+                self.keep_model,
             ),
-            weights=(6, 3, 2, 8, 2, 3, 1),
+            weights=(6, 3, 2, 8, 2, 3, 1, 3, 2, 2),
         )[0]
         what()
 
@@ -126,6 +161,24 @@ class Load:
         told = [[answer.entry, said_by(answer), answer.charge] for answer in answers]
         self._log.say(done="ask", key=key, told=told)
 
+    def make_token(self) -> None:
+        self._log.say(about="token")
+        token, text = self._book.create(f"analyst {self._number}", "analyst", seconds=None)
+        self._log.say(done="token", id=token.id, text=text)
+        self._tokens.append((token.id, text))
+
+    def revoke_token(self) -> None:
+        if self._tokens:
+            number, text = self._tokens.pop(self._random.randrange(len(self._tokens)))
+            self._log.say(about="revocation", id=number)
+            self._book.revoke(number)
+            self._log.say(done="revocation", id=number, text=text)
+
+    def keep_model(self) -> None:
+        self._log.say(about="model", number=self._number)
+        kept = self._dataset.keep_model(model(self._number))
+        self._log.say(done="model", number=self._number, name=kept.model)
+
     def seal(self) -> None:
         self._log.say(about="seal")
         self._dataset._data.seal()
@@ -162,11 +215,13 @@ CRASH_POINTS: dict[str, tuple[Any, str]] = {
     "write": (segments, "write_file"),
     "digest": (segments, "digest_of"),
     "rename": (Path, "rename"),
-    "sync folder": (segments, "sync_folder"),
-    "enter rows": (Ledger, "add_rows"),
-    "enter segments": (Ledger, "add_segments"),
-    "enter seal": (Ledger, "seal"),
-    "enter answer": (Ledger, "add_answer"),
+    "replace": (Path, "replace"),
+    "sync folder": (files, "sync_folder"),
+    "enter rows": (Draft, "add_rows"),
+    "enter segments": (Draft, "add_segments"),
+    "enter seal": (Draft, "seal"),
+    "enter charge": (Draft, "add_charge"),
+    "enter answer": (Draft, "add_answer"),
     "drop pending": (Store, "drop_pending"),
     "note key": (Store, "note_key"),
     "commit": (Store, "_commit"),
@@ -202,6 +257,9 @@ def main() -> None:
         datasets.create(order["dataset"], plan=order["create"], columns=COLUMNS)
         log.say(done="create")
         return
+    if order.get("make"):
+        make(Path(order["dataset"]), order["make"])
+        log.say(done="make")
     dataset = hf.open(order["dataset"])
     load = Load(dataset, log, order["seed"])
     if order.get("operation"):
@@ -210,8 +268,10 @@ def main() -> None:
         getattr(load, order["operation"])()
         return
     importlib.import_module("holdfast.theory.selection")  # a first choice would take a while
-    while True:
+    payload_of(model(0))
+    for _ in range(order.get("steps", sys.maxsize)):
         load.step()
+    dataset.close()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import holdfast as hf
 from holdfast.ledger.entries import GENESIS, Entry, State, chained, next_entry
+from runtime import made
 
 Bodies = st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=20), max_size=4)
 Steps = st.lists(st.tuples(st.sampled_from(("append", "answer", "seal")), Bodies), max_size=6)
@@ -108,3 +109,15 @@ def test_an_entry_without_a_whole_state_is_named(after) -> None:
     with pytest.raises(hf.LedgerCorrupt, match="state after it") as caught:
         Entry(7, "answer", json.dumps({"after": after}), GENESIS).state()
     assert caught.value.entry == 7
+
+
+def test_whatever_names_records_is_salted(tmp_path) -> None:
+    """Two datasets with the same records: no hash of theirs tells who guesses them."""
+    found = []
+    for name in ("one", "two"):
+        with made(tmp_path / name, count=10) as dataset:
+            dataset._data.seal()
+            entries = [entry.read() for entry in dataset._ledger.store.entries()]
+        found.append({entry["salt"] for entry in entries if "digest" in entry or "count" in entry})
+        assert len(found[-1]) == 2  # the append, and the seal
+    assert not found[0] & found[1]

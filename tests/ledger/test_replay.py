@@ -309,7 +309,7 @@ def test_others_may_write_while_a_ledger_is_taken_in(batches, tmp_path, monkeypa
 
 def test_opening_does_not_wait_for_whoever_writes(clinic, monkeypatch) -> None:
     monkeypatch.setattr("holdfast.ledger.store._BUSY_SECONDS", 0.05)
-    with opened(clinic) as one, one._ledger.store.writing(), opened(clinic) as other:
+    with opened(clinic) as one, one._ledger._writer.writing(), opened(clinic) as other:
         assert other.n == 1950
         assert other.verify().answers == 4
 

@@ -8,7 +8,8 @@ import pytest
 import holdfast as hf
 from holdfast.ledger import store as module
 from holdfast.ledger.entries import Entry, State, next_entry
-from holdfast.ledger.store import Pending, RoundTotals, Segment, Store
+from holdfast.ledger.store import Store
+from holdfast.ledger.tables import Pending, RoundTotals, Segment
 
 
 @pytest.fixture

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import holdfast as hf
+from holdfast.cli import holdfast
 from holdfast.ledger.entries import GENESIS, Entry
 from holdfast.ledger.witness import Witness
+from holdfast.session.dataset import repair_witness
+from runtime import made
 
 
 def entry(seq: int) -> Entry:
@@ -22,25 +27,27 @@ def path(tmp_path):
 def test_it_says_what_it_was_last_told(path) -> None:
     witness = Witness(path)
     assert witness.read() == (1, entry(1).hash)
-    for seq in (2, 10, 10**15, 11):
+    for seq in (2, 10, 11, 10**15):
         witness.write(entry(seq))
         assert witness.read() == (seq, entry(seq).hash)
-        assert path.stat().st_size == 128  # in place, within one sector
-    witness.close()
-    witness.close()
+        assert path.stat().st_size == 256  # in place, two lines
     again = Witness(path)
-    assert again.read() == (11, entry(11).hash)
-    again.close()
+    assert again.read() == (10**15, entry(10**15).hash)
 
 
-def test_it_is_made_once(path) -> None:
-    with pytest.raises(FileExistsError):
-        Witness.create(path, entry(1))
+def test_made_anew_it_is_another_file(path) -> None:
+    """Whole under its name, or what was there before: never a part of it."""
+    before = path.stat().st_ino
+    Witness.create(path, entry(2))
+    witness = Witness(path)
+    assert witness.read() == (2, entry(2).hash)
+    assert path.stat().st_ino != before
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_missing_witness_is_not_made_anew(tmp_path) -> None:
     with pytest.raises(hf.LedgerCorrupt, match="missing"):
-        Witness(tmp_path / "witness")
+        Witness(tmp_path / "witness").read()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -53,13 +60,12 @@ def test_a_witness_that_says_nothing(path, content: bytes) -> None:
     witness = Witness(path)
     with pytest.raises(hf.LedgerCorrupt, match="can't be read"):
         witness.read()
-    witness.close()
 
 
 def test_a_witness_that_can_not_be_opened(tmp_path) -> None:
     (tmp_path / "witness").mkdir()
     with pytest.raises(hf.StorageFailed, match="opening the witness"):
-        Witness(tmp_path / "witness")
+        Witness(tmp_path / "witness").read()
 
 
 def test_a_failing_write_does_not_undo_what_is_durable(path, monkeypatch) -> None:
@@ -71,4 +77,82 @@ def test_a_failing_write_does_not_undo_what_is_durable(path, monkeypatch) -> Non
     witness.write(Entry(2, "answer", "{}", GENESIS))
     monkeypatch.undo()
     assert witness.read() == (1, entry(1).hash)
-    witness.close()
+
+
+@pytest.mark.parametrize("length", range(128))
+def test_a_write_that_is_cut_off_leaves_what_was_there(path, length, monkeypatch) -> None:
+    witness = Witness(path)
+    for seq in (98, 99):
+        witness.write(entry(seq))
+    real = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, line, at: real(file, line[:length], at))
+    witness.write(entry(100))
+    monkeypatch.undo()
+    # Blanks and the end of the line are the same in both: then all that matters is there.
+    assert witness.read() in ((99, entry(99).hash), (100, entry(100).hash))
+    witness.write(entry(101))
+    assert witness.read() == (101, entry(101).hash)
+
+
+def test_a_witness_of_an_earlier_version(path) -> None:
+    path.write_bytes(f"7 {entry(7).hash.hex()}".ljust(127).encode() + b"\n")
+    witness = Witness(path)
+    assert witness.read() == (7, entry(7).hash)
+    witness.write(entry(8))
+    assert witness.read() == (8, entry(8).hash)
+    assert path.stat().st_size == 256
+
+
+# --------------------------------------------------------------------------------- repairing
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    with made(tmp_path / "clinic", count=1000) as dataset:
+        dataset.session().ask("age > 50")
+    return tmp_path / "clinic"
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"\0" * 256)])
+@pytest.mark.parametrize("noted", [True, False])
+def test_a_damaged_witness_is_made_anew(clinic, damage, noted) -> None:
+    with hf.open(clinic) as dataset:
+        head = dataset.status().head
+    damage(clinic / "witness")
+    with pytest.raises(hf.LedgerCorrupt, match="--repair-witness"):
+        hf.open(clinic)
+    verified = repair_witness(clinic, head[:12] if noted else None)
+    assert verified.head == head
+    with hf.open(clinic) as dataset:
+        dataset.verify()
+
+
+def test_a_witness_that_can_be_read_is_not_made_anew(clinic) -> None:
+    before = (clinic / "witness").read_bytes()
+    with pytest.raises(hf.InvalidInput, match="missing or damaged"):
+        repair_witness(clinic, None)
+    assert (clinic / "witness").read_bytes() == before
+
+
+def test_an_older_copy_is_not_repaired_if_a_head_was_noted(clinic) -> None:
+    older = (clinic / "ledger.sqlite").read_bytes()
+    with hf.open(clinic) as dataset:
+        dataset.session().ask("age > 30")
+        head = dataset.status().head
+    (clinic / "ledger.sqlite").write_bytes(older)
+    with pytest.raises(hf.InvalidInput, match="missing or damaged"):  # it saw the newer one
+        repair_witness(clinic, None)
+    (clinic / "witness").unlink()
+    with pytest.raises(hf.LedgerCorrupt, match="an older copy"):
+        repair_witness(clinic, head)
+    assert not (clinic / "witness").exists()
+
+
+def test_the_command_repairs_it_and_says_what_it_can_not_know(clinic) -> None:
+    (clinic / "witness").unlink()
+    run = CliRunner().invoke(holdfast, ["verify", str(clinic), "--repair-witness", "unknown"])
+    assert run.exit_code == 0, run.output
+    assert "nothing here can tell" in " ".join(run.output.split())
+    for head in ("zz", "ab"):
+        with pytest.raises(hf.InvalidInput, match="12 digits"):
+            repair_witness(clinic, head)

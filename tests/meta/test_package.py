@@ -1,11 +1,14 @@
 """The package as others see it: its names, its weight, and who may do what."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
 import zipfile
 from pathlib import Path
+
+import pytest
 
 import holdfast
 
@@ -29,6 +32,42 @@ def test_version_is_the_projects():
     assert holdfast.__version__ == project["version"]
     changes = (ROOT / "CHANGELOG.md").read_text()
     assert "## Unreleased" in changes or f"## {project['version']}" in changes
+
+
+def pins(name):
+    """The packages of a file of requirements and their versions, some of which go by Python's.
+
+    Each must have hashes.
+    """
+    text = (ROOT / "requirements" / f"{name}.txt").read_text()
+    found = set(re.findall(r"^([a-z0-9._-]+)==([^ ;\\]+)", text, re.MULTILINE))
+    assert len(re.findall(r"==.*\\\n    --hash=sha256:", text)) == len(found) > 0
+    return found
+
+
+@pytest.mark.parametrize("name", ["demo", "serve", "mcp"])
+def test_every_install_is_pinned_as_the_tests_are_run(name):
+    """`make lock` writes them; `serve` and `mcp` have the models of the service as well."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"]]
+    if name != "demo":
+        needed += extras[name] + extras["models"]
+    tested, found = pins("dev"), pins(name)
+    assert {re.split("[<>=]", one)[0] for one in needed} <= {package for package, _ in found}
+    assert found <= tested
+
+
+def test_what_is_subclassed_has_an_upper_bound():
+    """`server/protocol.py` builds on uvicorn's own classes, which may change in any version."""
+    text = (ROOT / "pyproject.toml").read_text()
+    asked = re.findall(r'"uvicorn([^"]*)"', text)
+    assert len(asked) == 3
+    assert len(set(asked)) == 1
+    [least, most] = re.fullmatch(r">=([0-9.]+),<([0-9.]+)", asked[0]).groups()
+    tested = tuple(map(int, dict(pins("dev"))["uvicorn"].split(".")))
+    assert tuple(map(int, least.split("."))) <= tested < tuple(map(int, most.split(".")))
+    assert int(most.split(".")[1]) == tested[1] + 1
 
 
 def test_importing_and_help_load_nothing_heavy():

@@ -204,7 +204,7 @@ def every_kind(tmp_path_factory):
         session.ask(hf.select(["age > 20", "age > 40"], price=16))
         session.ask(hf.fit("logistic", target="age > 50", features={"bmi": (0, 50)}, price=10))
         session.ask(hf.rate("age > 50", given="bmi > 20"))
-        session.ask(hf.gate("age > 65", at_most=0.9))
+        session.ask(hf.gate("age > 66", at_most=0.9))
         session.ask(hf.means("bmi", 0, 50, by="city", cells=["Oslo"]))
     return path
 

@@ -30,7 +30,9 @@ def nearest(exact):
 
 def read(value):
     """A value of a column."""
-    if isinstance(value, bool | str | None):
+    if isinstance(value, str):
+        return value.encode()[:256].decode(errors="ignore")
+    if isinstance(value, bool | None):
         return value
     if isinstance(value, int):
         return rounded(Fraction(value))

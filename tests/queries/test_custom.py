@@ -1,11 +1,15 @@
 """Registered statistics, as queries."""
 
 import json
+import math
+from fractions import Fraction
 
 import pytest
 
+from holdfast.data.statistics import unit_of
 from holdfast.errors import InvalidInput, InvalidQuery
 from holdfast.queries import CustomMeasure, Declared, Schema, query_of, statistic
+from holdfast.queries.custom import MOST
 
 SCHEMA = Schema.of({"x": "float"})
 DECLARED = Declared.of(2, 0.5, -1, 1)
@@ -44,6 +48,31 @@ def test_forms():
     assert form.source.form == form
     for round in (1, 100, 10**9):
         assert 2 * round**0.5 < form.span_at(round) < 2.01 * round**0.5
+
+
+@pytest.mark.parametrize("exponent", [0, 20, 41, 42, 45, 52])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (0.1, 0.7)])
+def test_a_unit_moves_by_what_is_charged_at_any_size(exponent, low, high):
+    """Exactly: results that are constant / t apart, wherever they lie, and off by half an ulp."""
+    measure = CustomMeasure("drift", Declared.of(high - low, 1, low, high), "")
+    t, reach = 2**exponent, Fraction(high) - Fraction(low)
+    allowed = Fraction(measure.declared.constant) / t
+    for i in range(64):
+        first = float(Fraction(low) + (reach - allowed) * i / 64)
+        for second in (float(Fraction(first) + allowed), math.nextafter(first, math.inf)):
+            moved = Fraction(second) - Fraction(first)
+            units = [unit_of(measure, value, t) for value in (first, second)]
+            assert abs(units[1] - units[0]) <= max(Fraction(1), moved / allowed) / t
+            if t <= MOST and high == 1.0 and low == 0.0:  # rounded to a double, and yet covered
+                assert abs(units[1] - units[0]) <= Fraction(1, t)
+
+
+def test_sizes_beyond_are_refused():
+    measure = CustomMeasure("drift", Declared.of(1, 1, 0, 1), "statistic('drift', 1, 1, 0, 1)")
+    measure.check_round(MOST)
+    with pytest.raises(InvalidInput, match="round"):
+        measure.check_round(MOST + 1)
+    CustomMeasure("drift", DECLARED, "").check_round(MOST**2)
 
 
 def test_an_analyst_declares_nothing():

@@ -5,10 +5,11 @@ from itertools import pairwise
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from holdfast.data.engines import PolarsEngine
+from holdfast.errors import InvalidQuery
 from holdfast.queries import Schema, fraction, mean
 from queries import oracle
 from queries.generators import (
@@ -27,6 +28,16 @@ from queries.generators import (
 SCHEMA = Schema.of(COLUMNS)
 DTYPES = {"int": pl.Int64(), "float": pl.Float64(), "bool": pl.Boolean(), "str": pl.String()}
 BOUNDS = [(0.0, 1.0), (10.0, 60.0), (-1e150, 1e150), (-0.1, 0.3), (0.0, 1e-150), (1e15, 1e15 + 3.0)]
+
+
+def measured(query):
+    """What a query makes of a record; what costs too much is another test's affair."""
+    try:
+        return query.measure(SCHEMA)
+    except InvalidQuery as refused:
+        if "it costs" not in refused.reason:
+            raise
+        reject()
 
 
 def frame_of(rows, categorical=False):
@@ -78,7 +89,7 @@ ENGINES = [engine_of(POOL), engine_of(POOL, (1, 2, 60, 61)), engine_of(POOL, (40
 @given(st.one_of(deep_booleans, booleans), st.integers(0, 120), st.integers(0, 120))
 def test_fractions(expression, one, other):
     start, stop = min(one, other), max(one, other)
-    measure = fraction(written(expression)).measure(SCHEMA)
+    measure = measured(fraction(written(expression)))
     expected = sum(oracle.fraction_integer(expression, row) for row in POOL[start:stop])
     assert [engine.sums([measure], start, stop) for engine in ENGINES] == [[expected]] * 3
 
@@ -87,7 +98,7 @@ def test_fractions(expression, one, other):
 @given(st.one_of(deep_numbers, numbers), st.sampled_from(BOUNDS))
 def test_means(expression, bounds):
     low, high = bounds
-    measure = mean(written(expression), low=low, high=high).measure(SCHEMA)
+    measure = measured(mean(written(expression), low=low, high=high))
     integers = [oracle.mean_integer(expression, low, high, row) for row in POOL]
     assert 0 <= min(integers) <= max(integers) <= measure.steps
     assert [engine.sums([measure], 0, 120) for engine in ENGINES] == [[sum(integers)]] * 3
@@ -102,8 +113,8 @@ def test_means(expression, bounds):
     st.lists(st.integers(0, 6), max_size=3),
 )
 def test_many_at_once_on_records_of_any_kind(predicates, values, rows, cuts):
-    measures = [fraction(written(one)).measure(SCHEMA) for one in predicates]
-    measures += [mean(written(one), low=-10, high=50).measure(SCHEMA) for one in values]
+    measures = [measured(fraction(written(one))) for one in predicates]
+    measures += [measured(mean(written(one), low=-10, high=50)) for one in values]
     expected = [sum(oracle.fraction_integer(one, row) for row in rows) for one in predicates]
     expected += [sum(oracle.mean_integer(one, -10.0, 50.0, row) for row in rows) for one in values]
     assert engine_of(rows, cuts).sums(measures, 0, len(rows)) == expected

@@ -218,8 +218,6 @@ def test_a_selection_that_no_ledger_could_read_is_refused():
 class InProcess:
     """Evaluates quickly, in this process; with 200 models their own would take minutes."""
 
-    gave_up = False
-
     def __init__(self, payload, features, want, limits=None):
         import pickle
 
@@ -233,6 +231,12 @@ class InProcess:
 
     def probe(self):
         pass
+
+    def check_time(self, records):
+        pass
+
+    def expected_seconds(self, records):
+        return 0.0
 
     def evaluate(self, blocks):
         import numpy as np

@@ -17,6 +17,7 @@ from holdfast.session.dataset import Dataset, create
 from holdfast.session.session import Session
 from noise_sources import FastSeededNoise
 from runtime import COLUMNS, adaptive_plan
+from server.test_roles import GUARDED, knocked
 from service import Got, knock, running, send
 
 WORD, NUMBER, FRACTION = "canary-7f3a", 731_642_189, 73_164.2189
@@ -104,16 +105,43 @@ def test_a_battery_of_questions(cage, log):
         if got.status == 402:
             break
     assert statuses == {200, 402, 422}
+    entry = send(run.url, "GET", "/v1/transcript", token=token).json["answers"][0]["entry"]
     for path in (
         *("/v1/me", "/v1/schema", "/v1/status", "/v1/plan", "/v1/outlook", "/v1/rounds"),
         "/v1/room?round=1500",
-        *("/v1/growth", "/v1/models", "/v1/transcript", "/v1/transcript/3", "/metrics"),
+        *("/v1/growth", "/v1/models", "/v1/transcript", f"/v1/transcript/{entry}", "/metrics"),
         *("/openapi.json", "/healthz"),
     ):
         check_got(send(run.url, "GET", path, token=token), 200)
     check_got(send(run.url, "POST", "/v1/verify", token=token), 200)
     assert len(log()) > 40
     check_silent(log())
+
+
+@pytest.mark.parametrize("role", ["viewer", "custodian"])
+def test_no_response_says_where_the_dataset_lies(tmp_path, role):
+    """Of the folder its name at most: no route, no refusal, and not when files are gone."""
+    place = tmp_path / "where-it-lies"
+    with filled(place / "clinic", canaries()) as dataset, running(dataset) as run:
+        token, told = run.token(role), []
+        for method, path in GUARDED:
+            told.append(knocked(run.url, method, path, token))
+        for kind, body in BAD.values():
+            kinds = {"Content-Type": kind}
+            told.append(send(run.url, "POST", "/v1/append", body, token=token, headers=kinds))
+        for path in ("/", "/openapi.json", "/healthz", "/nothing", "/v1/transcript/999999"):
+            told.append(send(run.url, "GET", path, token=token))
+        for file in (place / "clinic" / "segments").iterdir():
+            file.unlink()
+        (place / "clinic" / "witness").unlink()
+        for method, path in GUARDED:
+            told.append(knocked(run.url, method, path, token))
+    for got in told:
+        assert str(place) not in got.content.decode() + str(got.headers)
+        assert str(tmp_path) not in got.content.decode() + str(got.headers)
+    statuses = {got.status for got in told}
+    assert statuses >= {200, 403 if role == "viewer" else 422, 404}
+    assert any(b'"name":"clinic"' in got.content.replace(b": ", b":") for got in told)
 
 
 # ------------------------------------------------------------------------------ what is appended

@@ -8,6 +8,7 @@ import threading
 import time
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -325,11 +326,51 @@ def test_who_goes_away_before_the_answer_finds_it_in_the_record(clinic):
         assert clinic.status().answers == 1
 
 
+LOOK = b"GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+
+
+def connected(run, count):
+    """Wait until so many connections are open at the service."""
+    until = time.monotonic() + PATIENT
+    while len(run.runner.server_state.connections) != count:
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def test_one_address_leaves_connections_to_others(clinic):
+    """More than there may be in all, from one address: the others get in all the same."""
+    with running(clinic) as run:
+        host, port = urlsplit(run.url).hostname, urlsplit(run.url).port
+
+        def come(address):
+            return socket.create_connection((host, port), PATIENT, (address, 0))
+
+        mine = [come("127.0.0.2") for _ in range(protocol.CONNECTIONS_EACH)]
+        connected(run, protocol.CONNECTIONS_EACH)
+        for _ in range(protocol.CONNECTIONS):
+            with come("127.0.0.2") as refused:
+                got = read(heard(refused))
+                assert check_refusal(got, 429)["type"] == "RequestRefused"
+                assert got.headers["retry-after"] == "1"
+        connected(run, protocol.CONNECTIONS_EACH)
+        with come("127.0.0.3") as other:
+            other.sendall(LOOK)
+            assert read(heard(other)).status == 200
+        mine[0].sendall(LOOK)
+        assert read(heard(mine[0])).status == 200  # those that are open go on
+        connected(run, protocol.CONNECTIONS_EACH - 1)
+        proxied = [come("127.0.0.1") for _ in range(protocol.CONNECTIONS_EACH)]
+        connected(run, 2 * protocol.CONNECTIONS_EACH - 1)
+        assert send(run.url, "GET", "/v1/status").status == 200  # there may be many behind it
+        for connection in (*mine, *proxied):
+            connection.close()
+
+
 def test_too_many_connections_are_told_so(clinic, monkeypatch):
     monkeypatch.setattr(protocol, "CONNECTIONS", 5)
     with running(clinic) as run:
         idle = [knock(run.url) for _ in range(5)]
-        time.sleep(0.1)
+        connected(run, 5)
         got = send(run.url, "GET", "/v1/status")
         assert check_refusal(got, 503)["type"] == "RequestRefused"
         assert got.headers["retry-after"] == "1"
@@ -386,7 +427,7 @@ def test_many_who_wait_for_a_verification_are_in_nobodys_way(clinic, monkeypatch
         threads = [threading.Thread(target=verify) for _ in range(60)]
         for thread in threads:
             thread.start()
-        time.sleep(0.5)
+        connected(run, 60)
         began = time.monotonic()
         assert send(run.url, "GET", "/v1/status", token=token).status == 200
         assert time.monotonic() - began < 5.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import re
 import stat
 import subprocess
@@ -235,7 +236,7 @@ def test_a_disk_that_is_full_leaves_the_book_as_it_was(book, tmp_path, monkeypat
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(tokens.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(hf.StorageFailed, match="nothing was changed"):
         book.create("bob", "viewer", seconds=None)
     with pytest.raises(hf.StorageFailed, match="nothing was changed"):

@@ -9,7 +9,10 @@ from dataclasses import replace
 import pytest
 
 import holdfast as hf
+from holdfast import queries
+from holdfast.server import service
 from holdfast.server.rates import Rates
+from holdfast.server.service import Caller
 from holdfast.server.turns import Turns
 from holdfast.session.session import Session
 from runtime import contents
@@ -69,6 +72,39 @@ def test_few_slow_asks_at_once_and_others_go_on(clinic, monkeypatch):
         going.set()
         first.join()
         assert send(run.url, "POST", "/v1/ask", fit).status == 409  # its turn
+
+
+def test_reading_long_queries_is_counted_before_it_is_done(clinic, monkeypatch):
+    """A selection of 10,000 candidates takes a second to read, whoever asks what it would cost."""
+    read: list[int] = []
+    real = queries.query_of
+
+    def counted(asked):
+        read.append(len(asked))
+        return real(asked)
+
+    monkeypatch.setattr(queries, "query_of", counted)
+    monkeypatch.setattr(service, "query_of", counted)
+    listed = ", ".join(f"age > {i}" for i in range(10_000))
+    many = {"query": f"select(lowest, 3, {listed})"}
+    with running(clinic, replace(QUICK, rate=50.0)) as run:
+        run.service.rates = Rates(1e9)  # not the reason here
+        run.service._long._clock = lambda: 0.0
+        viewer, other = run.token("viewer"), run.token("viewer", "bob")
+        assert send(run.url, "POST", "/v1/quote", many, token=viewer).status == 200
+        assert read == [len(many["query"])]
+        for _ in range(5):
+            got = send(run.url, "POST", "/v1/quote", many, token=viewer)
+            assert (got.status, got.error) == (429, "RequestRefused")
+        assert "10,000 characters of long queries a second" in got.json["error"]["message"]
+        assert int(got.headers["retry-after"]) >= 1
+        assert read == [len(many["query"])]  # it was not even read
+        assert send(run.url, "POST", "/v1/quote", {"query": "age > 5"}, token=other).status == 200
+        assert send(run.url, "POST", "/v1/quote", many, token=other).status == 200
+        agent = Caller("eve", "analyst", None)  # as a tool asks, with a text
+        run.service.quote(agent, many["query"])
+        with pytest.raises(hf.RequestRefused, match="characters of long queries"):
+            run.service.quote(agent, many["query"])
 
 
 @pytest.mark.parametrize(

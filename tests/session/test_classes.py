@@ -94,6 +94,8 @@ def test_a_text_is_as_good_as_an_object(session) -> None:
         again = session.ask(case.canonical)
         if isinstance(again, hf.Choice):  # whose candidates a text gives no names
             again = dataclasses.replace(again, name=first.name)
+        if again.price == 0 and first.recorded:  # implied by others, and not kept under a text
+            again = dataclasses.replace(again, text=first.text)
         assert again == dataclasses.replace(first, recorded=True), name
 
 

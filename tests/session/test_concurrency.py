@@ -76,7 +76,7 @@ def meanwhile(patch: pytest.MonkeyPatch, what) -> None:
 
 
 @pytest.mark.parametrize("same_connection", [True, False])
-def test_somebody_asks_the_same_between_the_sums_and_the_charge(
+def test_somebody_asks_the_same_while_records_are_touched(
     clinic, session, monkeypatch, same_connection
 ) -> None:
     with opened(clinic.path, seed=9) as second:
@@ -91,14 +91,18 @@ def test_somebody_asks_the_same_between_the_sums_and_the_charge(
 
 
 @pytest.mark.parametrize("same_connection", [True, False])
-def test_somebody_spends_the_rest_between_the_sums_and_the_charge(
+def test_somebody_spends_the_rest_while_records_are_touched(
     clinic, session, monkeypatch, same_connection
 ) -> None:
+    """What was charged before is answered, and it is the others who are refused."""
     with opened(clinic.path, seed=9) as second:
         other = (clinic if same_connection else second).session("bob")
         meanwhile(monkeypatch, lambda: exhausted(other))
+        assert not session.ask("age > 50").recorded
         with pytest.raises(hf.BudgetExhausted):
-            session.ask("age > 50")
+            session.ask("age > 51")
+        charge = clinic._ledger.policy.mechanism.charge(1000)
+        assert clinic._ledger.state.spent == len(clinic.transcript) * charge
         assert session.budget.spent <= session.budget.total
         clinic.verify()
 
@@ -115,9 +119,7 @@ def test_somebody_uses_the_key_between_the_look_and_the_note(
         clinic.verify()
 
 
-def test_records_that_arrive_between_the_sums_and_the_charge_do_not_count(
-    clinic, session, monkeypatch
-) -> None:
+def test_records_that_arrive_after_the_charge_do_not_count(clinic, session, monkeypatch) -> None:
     meanwhile(monkeypatch, lambda: clinic.append(records(1000, 1100)))
     assert session.ask("age > 50").round == 1000
     clinic.verify()

@@ -10,6 +10,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,15 @@ from hypothesis.stateful import (
 
 import holdfast as hf
 from holdfast.data.growing import Exact, GrowingData
-from holdfast.ledger.filter import RecordFilter
+from holdfast.ledger.draft import Draft
+from holdfast.ledger.filter import RecordFilter, UncommittedFilter
 from holdfast.ledger.ledger import Ledger
 from holdfast.ledger.policy import Policy
 from holdfast.ledger.store import Store
 from holdfast.mechanisms import to_float
-from holdfast.queries import FitForm, NumberForm, SelectForm
+from holdfast.queries import FitForm, NumberForm, SelectForm, form_of
 from holdfast.session import session as sessions
+from holdfast.session.answering import sources_of
 from holdfast.session.dataset import Dataset
 from machine import FAULTY, Crash, Model, Question, Step
 from noise_sources import FastSeededNoise, NoNoise
@@ -118,7 +121,7 @@ class Machine(RuleBasedStateMachine):
 
     def do(self, fault: str | None, work: Callable[[], Any], which: int) -> tuple[str, Any]:
         """What came of it: told, refused (nothing happened), or lost (it happened, untold)."""
-        store = self.open[which][0]._ledger.store
+        store = self.open[which][0]._ledger._writer
         if fault == "full":
             [pages] = store._connection.execute("PRAGMA page_count").fetchone()
             store._connection.execute(f"PRAGMA max_page_count = {pages}")
@@ -175,7 +178,7 @@ class Machine(RuleBasedStateMachine):
             assert not quote.allowed
             assert (quote.price, quote.counts_for) == (case.price, case.slots)
             return
-        fresh = [leaf for leaf in case.leaves if (leaf.canonical, round) not in model.told]
+        fresh = [leaf for leaf in case.leaves if (leaf.canonical, round) not in model.paid]
         price, slots = sum(leaf.price for leaf in fresh), sum(leaf.slots for leaf in fresh)
         assert (quote.price, quote.counts_for) == (price, slots)
         assert (quote.round, quote.recorded) == (round, not fresh)
@@ -213,7 +216,7 @@ class Machine(RuleBasedStateMachine):
         which %= len(self.open)
         model, session = self.model, self.open[which][1]
         try:
-            step = model.step(cases, key, alone, session.held)
+            step = model.step(cases, key, alone, session.held, partial(self.is_known, which))
         except hf.HoldfastError as error:
             with pytest.raises(type(error), match="key" if "key" in str(error) else None):
                 ask(session)
@@ -223,27 +226,36 @@ class Machine(RuleBasedStateMachine):
         done = {"told": len(step.writes), "lost": 1, "refused": 0}[came]
         if came == "refused" and fault == "full":
             done = self.written(step)
-        before = set(model.told)
         model.apply(step.writes[:done])
         self.happened("told" if came == "refused" else came)
         if came == "told":
-            for case, question, result in zip(cases, step.questions, results, strict=True):
-                self.check(case, question, result, question in before)
-                asked = (*(leaf.canonical for leaf in case.leaves), *case.derived)
-                before |= {(canonical, question[1]) for canonical in asked}
+            for case, question, result, known, kept in zip(
+                cases, step.questions, results, step.recorded, step.kept, strict=True
+            ):
+                self.check(case, question, result, known, kept)
+
+    def is_known(self, which: int, due: list[Question]) -> bool:
+        """Whether a connection can tell all of it without a look at a record."""
+        dataset = self.open[which][0]
+        forms = [(form_of(text, dataset._ledger.schema), round) for text, round in due]
+        return all(
+            sources_of(form) and dataset._data.known(sources_of(form), round) is not None
+            for form, round in forms
+        )
 
     def written(self, step: Step) -> int:
         """How many transactions of an ask came through: each as a whole, and none after a gap."""
         ledger = self.open[0][0]._ledger
         found = [
-            all(ledger.answered(*q) is not None for q in (*write.charged, write.derived) if q)
+            all(ledger.answered(*q) or ledger.charged(*q) for q in write.charged)
+            and all(ledger.answered(*q) is not None for q in write.told)
             and all(ledger.store.keyed(key) is not None for key in write.keys)
             for write in step.writes
         ]
         assert found == sorted(found, reverse=True)
         return sum(found)
 
-    def check(self, case: Case, question: Question, result: Any, known: bool) -> None:
+    def check(self, case: Case, question: Question, result: Any, known: bool, kept: bool) -> None:
         """What was told is what the model says, and what was told before."""
         assert type(result) is case.kind
         assert ((result.query, result.round), result.recorded) == (question, known)
@@ -251,8 +263,9 @@ class Machine(RuleBasedStateMachine):
         price = 0 if case.derived else case.price
         assert (result.price, result.charge) == (price, to_float(price * charge))
         said = {**result.to_dict(), "recorded": None}
-        assert self.model.told[question] in (None, said)
-        self.model.told[question] = said
+        if kept:
+            assert self.model.told[question] in (None, said)
+            self.model.told[question] = said
         if isinstance(result, hf.Verdict) and result.interval is not None:
             low, high = result.interval
             sides = {"at_least": (low, high), "at_most": (-high, -low)}
@@ -432,10 +445,10 @@ def swallowed(self: Ledger) -> Any:
     """Tells although the commit failed."""
 
     @contextmanager
-    def writing() -> Iterator[None]:
+    def writing() -> Iterator[Draft]:
         try:
-            with REAL["writing"](self):
-                yield
+            with REAL["writing"](self) as draft:
+                yield draft
         except hf.StorageFailed:
             pass
 
@@ -451,23 +464,16 @@ def of_all_records(self: GrowingData, sources: Any, round: int, progress: Any = 
     ]
 
 
-def uncharged(self: Ledger, body: Any, form: Any, round: int, key: str | None) -> Any:
-    """Keeps the answer, and charges nothing."""
-    entry = REAL["add_answer"](self, body, form, round, key)
-    self.filter = self.policy.new_filter()
-    return entry
-
-
 def free(kind: type) -> Any:
-    """Keeps answers of one kind, counts them, and charges nothing."""
+    """Counts answers of one kind, and charges nothing for them."""
 
-    def add_answer(self: Ledger, body: Any, form: Any, round: int, key: str | None) -> Any:
+    def take(self: Draft, analyst: str, form: Any, round: int) -> Any:
         with pytest.MonkeyPatch.context() as patch:
             if isinstance(form, kind):
                 patch.setattr(Policy, "charge", lambda *_: 0)
-            return REAL["add_answer"](self, body, form, round, key)
+            return REAL["take"](self, analyst, form, round)
 
-    return add_answer
+    return take
 
 
 def of_another_round(query: Any, parts: Any, ledger: Ledger) -> Any:
@@ -482,9 +488,9 @@ def of_another_round(query: Any, parts: Any, ledger: Ledger) -> Any:
         return told
 
 
-def charged_derived(self: Ledger, body: Any, canonical: str, round: int, key: str | None) -> Any:
+def charged_derived(self: Draft, body: Any, canonical: str, round: int, *more: Any, **free: Any):
     """Takes one answer off for what follows from others."""
-    entry = REAL["add_derived"](self, body, canonical, round, key)
+    entry = REAL["add_derived"](self, body, canonical, round, *more, **free)
     self.filter.charge(round, self.policy.mechanism.charge(round))
     return entry
 
@@ -492,8 +498,8 @@ def charged_derived(self: Ledger, body: Any, canonical: str, round: int, key: st
 REAL: dict[str, Any] = {
     "writing": Ledger.writing,
     "exact": GrowingData.exact,
-    "add_answer": Ledger.add_answer,
-    "add_derived": Ledger.add_derived,
+    "take": Draft._take,
+    "add_derived": Draft.add_derived,
     "derived_told": sessions.derived_told,
 }
 
@@ -504,18 +510,25 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
         "remaining",
         lambda self, round, real=RecordFilter.remaining: real(self, round) + 2**150,
     ),
-    "a filter that forgets after each answer": (Ledger, "add_answer", uncharged),
+    "a filter that forgets after each answer": (
+        UncommittedFilter,
+        "commit",
+        lambda self: self._whole,
+    ),
     "a ledger that tells although its commit failed": (Ledger, "writing", swallowed),
-    "a ledger that does not ask its witness": (Ledger, "_check_ends", lambda *_: None),
+    "a ledger that does not ask its witness": (Ledger, "_check_witnessed", lambda *_: None),
     "a snapshot that grows": (GrowingData, "exact", of_all_records),
-    "a ledger whose time goes back": (Ledger, "_now", lambda self: self._clock()),
+    "a ledger whose time goes back": (Draft, "_now", lambda self: self._clock()),
     "appends that wait for no seal": (Store, "drop_pending", lambda self, stop: None),
     "a table charged as one answer": (NumberForm, "price", property(lambda form: 1)),
     "cells that are not counted": (NumberForm, "slots", property(lambda form: 1)),
     "a derived answer of another round": (sessions, "derived_told", of_another_round),
-    "a selection that is free": (Ledger, "add_answer", free(SelectForm)),
-    "a fit that is free": (Ledger, "add_answer", free(FitForm)),
-    "a derived answer that is charged": (Ledger, "add_derived", charged_derived),
+    "a selection that is free": (Draft, "_take", free(SelectForm)),
+    "a fit that is free": (Draft, "_take", free(FitForm)),
+    "a derived answer that is charged": (Draft, "add_derived", charged_derived),
+    "an answer that is charged twice": (Draft, "charged", lambda *_: None),
+    "a charge that is forgotten": (Store, "note_charged", lambda *_: None),
+    "a charge that is never settled": (Store, "drop_charged", lambda *_: None),
 }
 
 
@@ -534,7 +547,8 @@ def test_a_mutant_is_caught(name: str, monkeypatch) -> None:
     monkeypatch.setattr(*MUTANTS[name])
     if name in SHOWN_BY:
         only(monkeypatch, *SHOWN_BY[name])
-    with pytest.raises((AssertionError, hf.HoldfastError, ValueError, KeyError)):
+    caught = (AssertionError, hf.HoldfastError, AttributeError, ValueError, KeyError)
+    with pytest.raises(caught):
         run(300, 25, phases=[Phase.generate], report_multiple_bugs=False)
 
 

@@ -31,8 +31,6 @@ HALF = 0.5
 class InProcess:
     """As :class:`holdfast.data.models.runner.ModelRunner`, for callables that do nothing wrong."""
 
-    gave_up = False
-
     def __init__(self, payload: ModelPayload, features: Schema, *_: object) -> None:
         self._model = pickle.loads(payload.content)
         self._names = features.names
@@ -45,6 +43,12 @@ class InProcess:
 
     def probe(self) -> None:
         """Nothing to find out."""
+
+    def check_time(self, records: int) -> None:
+        """It has as much as it takes."""
+
+    def expected_seconds(self, records: int) -> float:
+        return 0.0
 
     def evaluate(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Result]:
         for block in blocks:

@@ -77,7 +77,7 @@ def test_a_whole_analysis(run, clinic):
     assert run("transcript", clinic, "--last", "1")[1].count("mean(bmi, 10, 60)") == 1
     assert run("transcript", clinic, "--analyst", "nobody")[1] == ""
     code, out, _ = run("verify", clinic)
-    assert (code, "4 entries" in out, "2 answers" in out) == (0, True, True)
+    assert (code, "6 entries" in out, "2 answers" in out) == (0, True, True)  # and 2 charges
     assert run("plot", clinic, "--out", "picture.png") == (0, "wrote picture.png\n", "")
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from holdfast.planning import Plan
-from holdfast.session import Budget, Dataset, Limit, Quote, Round, Session, Status, Transcript
+from holdfast.server.service import Caller, Service
+from holdfast.session import Budget, Limit, Quote, Result, Round, Status, Transcript
 from holdfast.session.outlook import Outlook
 from holdfast.session.transcript import Page
 
@@ -75,45 +77,69 @@ class Desk(Protocol):
         """A session at a round; None follows the data."""
 
 
-class LocalDesk:
-    """A session on a dataset of this machine, and what the dataset says of itself."""
+class ServedDesk:
+    """One caller of a service: every question goes the way that requests over HTTP go."""
 
-    def __init__(self, dataset: Dataset, session: Session) -> None:
-        self._dataset = dataset
-        self._session = session
-        self.plan = dataset.plan
+    def __init__(self, service: Service, caller: Caller) -> None:
+        self._service, self._caller = service, caller
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that the dataset was created with."""
+        return self._service.dataset.plan
 
     @property
     def rounds(self) -> tuple[Round, ...]:
         """The rounds at which answers were given."""
-        return self._dataset.rounds
+        return self._service.dataset.rounds
 
     @property
     def budget(self) -> Budget:
         """What is left of the dataset's budget."""
-        return self._session.budget
+        return self._service.session(self._caller).budget
 
     @property
     def limit(self) -> Limit | None:
         """What is left of the caller's own share."""
-        return self._session.limit
+        return self._service.session(self._caller).limit
 
     def transcript_of(self, analyst: str | None) -> Transcript:
         """The answers that one analyst asked for; None stands for all."""
-        return self._dataset.transcript_of(analyst)
+        return self._service.dataset.transcript_of(analyst)
 
     def status(self) -> Status:
         """Where the dataset stands."""
-        return self._dataset.status()
+        return self._service.dataset.status()
 
     def outlook(self) -> Outlook:
         """What the rest of the budget buys."""
-        return self._dataset.outlook()
+        return self._service.dataset.outlook()
 
     def answers_left(self, round: int) -> int:
         """How many more answers fit at a round."""
-        return self._session.answers_left(round)
+        return self._service.session(self._caller).answers_left(round)
 
-    def at(self, round: int | None) -> Session:
-        """A session at a round; None follows the data."""
-        return self._session.at(round)
+    def at(self, round: int | None) -> ServedAsking:
+        """A way to ask at a round; None follows the data."""
+        return ServedAsking(self._service, self._caller, round)
+
+
+@dataclass(frozen=True)
+class ServedAsking:
+    """A caller's questions at a round."""
+
+    service: Service
+    caller: Caller
+    round: int | None
+
+    def quote(self, query: Any) -> Quote:
+        """What an answer would cost."""
+        return self.service.quote(self.caller, query, round=self.round)
+
+    def ask(self, query: Any, *, key: str | None = None) -> Result:
+        """Charge and answer."""
+        return self.service.ask(self.caller, query, round=self.round, key=key)
+
+    def ask_many(self, queries: Sequence[Any], *, key: str | None = None) -> tuple[Result, ...]:
+        """All of them, or none."""
+        return self.service.ask_many(self.caller, queries, round=self.round, key=key)

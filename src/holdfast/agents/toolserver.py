@@ -28,15 +28,18 @@ from holdfast.server.service import ANYBODY, Caller, check_role
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 16  # calls that run side by side; others wait for their turn
+_ASKS = 64  # and besides those, calls that ask: most of them are only held back
+_SECONDS_TO_FINISH = 20.0
 _LANGUAGE, _PLAN = "holdfast://language", "holdfast://plan"
 
 
 @dataclass(frozen=True)
 class Guest:
-    """Who calls, and their way to the dataset."""
+    """Who calls, and their way to the dataset; ``note`` hears which tool ran and how it went."""
 
     desk: Desk
     caller: Caller = ANYBODY
+    note: Callable[[str, str], None] = lambda tool, outcome: None
 
 
 GuestOf = Callable[[Any], Guest]
@@ -49,6 +52,7 @@ class ToolServer:
     def __init__(self, guest_of: GuestOf) -> None:
         self._guest_of = guest_of
         self._turns = anyio.CapacityLimiter(_AT_ONCE)
+        self._asks = anyio.CapacityLimiter(_ASKS)
         self.server: Server[Any] = Server(
             "holdfast",
             version=__version__,
@@ -61,9 +65,14 @@ class ToolServer:
         )
 
     async def finish(self) -> None:
-        """Wait until all calls that run have ended, and let no other begin."""
-        for _ in range(_AT_ONCE):
-            await self._turns.acquire_on_behalf_of(object())
+        """Wait until all calls that run have ended, but not for ever, and let no other begin.
+
+        An ask that is cut off was charged, and is completed when somebody asks the same again.
+        """
+        with anyio.move_on_after(_SECONDS_TO_FINISH):
+            for turns in (self._turns, self._asks):
+                for _ in range(int(turns.total_tokens)):
+                    await turns.acquire_on_behalf_of(object())
 
     # ------------------------------------------------------------------------------------ tools
 
@@ -80,23 +89,28 @@ class ToolServer:
             raise MCPError(
                 mcp.INVALID_PARAMS, f"there is no such tool; there are {', '.join(BY_NAME)}"
             )
+        turns = self._asks if tool.spends else self._turns
         return await anyio.to_thread.run_sync(
-            self._called, tool, params.arguments or {}, context.request, limiter=self._turns
+            self._called, tool, params.arguments or {}, context.request, limiter=turns
         )
 
     def _called(self, tool: Tool, given: Mapping[str, Any], request: Any) -> mcp.CallToolResult:
+        guest = self._guest_of(request)
         try:
-            guest = self._guest_of(request)
             check_role(guest.caller, "analyst" if tool.spends else "viewer")
-            return _told(tool.call(guest.desk, given))
+            outcome = tool.call(guest.desk, given)
         except HoldfastError as error:
+            guest.note(tool.name, type(error).__name__)
             return _refused(error)
         except Exception as error:
             # What it says could come from a record, so neither the caller nor the log is told.
             places = [f"{f.filename}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)]
             kind, where = type(error).__name__, " ".join(places[-4:])
             logger.error("the tool %s failed: %s at %s", tool.name, kind, where)
+            guest.note(tool.name, "ServiceFailed")
             return _refused(unexpected())
+        guest.note(tool.name, "answered")
+        return _told(outcome)
 
     # -------------------------------------------------------------------------------- resources
 

@@ -11,6 +11,7 @@ from holdfast.agents.language import LANGUAGE
 from holdfast.errors import (
     AccessDenied,
     BudgetExhausted,
+    EvaluationFailed,
     HoldfastError,
     InvalidInput,
     InvalidQuery,
@@ -290,6 +291,8 @@ def _advice(error: HoldfastError) -> str:
             return "This is final for you; do not look for another way to the records."
         case InvalidQuery() | InvalidInput():
             return "Nothing was charged. Mend the arguments; describe has columns and language."
+        case EvaluationFailed():
+            return "The charge stands. Call again with the same arguments: it is not charged again."
         case StorageFailed() | ServiceFailed():
             return (
                 "If you gave a key, call again with the same key: an answer that was already "

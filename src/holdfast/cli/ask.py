@@ -23,6 +23,11 @@ ANALYST = click.option(
     help="Who asks, for the ledger. A service is told by the token.  [default: analyst]",
 )
 KEY = click.option("--key", help="A name of your own: asked again with it, the same answer, free.")
+FIXED_TIME = click.option(
+    "--fixed-time/--no-fixed-time",
+    default=None,
+    help="Release answers at times that do not depend on records.  [default: for models and fits]",
+)
 EXPLAIN = click.option(
     "--explain", is_flag=True, help="Where the width comes from and what it rests on."
 )
@@ -47,6 +52,7 @@ def quote(dataset: Place, query: str, held: int | None, as_json: bool) -> None:
 @ROUND
 @ANALYST
 @KEY
+@FIXED_TIME
 @EXPLAIN
 @TOKEN_FILE
 @AS_JSON
@@ -56,6 +62,7 @@ def ask(
     held: int | None,
     analyst: str | None,
     key: str | None,
+    fixed_time: bool | None,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -75,7 +82,7 @@ def ask(
     """
     # Only a fit goes through the records more than once.
     is_long = any(query.lstrip().lower().startswith("fit(") for query in queries)
-    with session_on(dataset, analyst, held) as asking:
+    with session_on(dataset, analyst, held, fixed_time) as asking:
         with console.counting("records") if is_long else nullcontext() as progress:
             if len(queries) == 1:
                 answers = [asking.ask(queries[0], key=key, progress=progress)]

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -123,7 +122,7 @@ def show_status(status: Status, as_json: bool) -> None:
     if as_json:
         show_json(status.to_dict())
         return
-    _show(f"[bold]{_escaped(Path(status.path).name)}[/bold] · dataset {status.dataset[:12]}")
+    _show(f"[bold]{_escaped(status.name)}[/bold] · dataset {status.dataset[:12]}")
     grid = _grid()
     grid.add_row("Records", _records_line(status))
     columns = [f"{name} {kind}" for name, kind in status.columns.items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import uuid
 from pathlib import Path
 
 import click
@@ -81,16 +82,16 @@ def append(
     generate | holdfast append clinic
 
     All of them are kept, durably, or none. The format is told by the file's name; `-` is standard
-    input.
+    input. If it fails and nobody can know whether they were kept, the message says which --key to
+    run it again with, so that they are kept once; without --key each run has one of its own.
     """
+    key = uuid.uuid4().hex if own_key is None else own_key
     with dataset_on(dataset) as opened:
         if source == "-" and kind not in (None, "ndjson"):
             raise InvalidInput("--format", "ndjson for standard input", kind)
         given = sys.stdin.buffer if source == "-" else Path(source)
         with console.counting("records") as progress:
-            appended = opened.append(
-                given, format=kind, progress=progress, again=again, key=own_key
-            )
+            appended = opened.append(given, format=kind, progress=progress, again=again, key=key)
         console.show_result(appended, as_json)
 
 

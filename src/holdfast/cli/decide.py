@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from holdfast.cli import console
-from holdfast.cli.ask import ANALYST, AS_JSON, EXPLAIN, KEY, ROUND
+from holdfast.cli.ask import ANALYST, AS_JSON, EXPLAIN, FIXED_TIME, KEY, ROUND
 from holdfast.cli.place import TOKEN_FILE, Place, session_on
 from holdfast.cli.types import COUNT, HELP, NUMBER, PLACE
 from holdfast.errors import InvalidInput
@@ -42,6 +42,7 @@ _DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
 @ROUND
 @ANALYST
 @KEY
+@FIXED_TIME
 @EXPLAIN
 @TOKEN_FILE
 @AS_JSON
@@ -53,6 +54,7 @@ def gate(
     held: int | None,
     analyst: str | None,
     key: str | None,
+    fixed_time: bool | None,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -72,7 +74,7 @@ def gate(
         got = "neither" if at_least is None else "both"
         raise InvalidInput("the gate", "given one of --at-least and --at-most", got)
     asked = queries.gate(query, at_least=at_least, at_most=at_most)
-    with session_on(dataset, analyst, held) as asking:
+    with session_on(dataset, analyst, held, fixed_time) as asking:
         verdict = asking.ask(asked, key=key)
         console.show_answers([verdict], asking, explain=explain, as_json=as_json)
     click.get_current_context().exit(GATE_CODES[verdict.verdict])
@@ -94,6 +96,7 @@ def gate(
 @ROUND
 @ANALYST
 @KEY
+@FIXED_TIME
 @EXPLAIN
 @TOKEN_FILE
 @AS_JSON
@@ -105,6 +108,7 @@ def select(
     held: int | None,
     analyst: str | None,
     key: str | None,
+    fixed_time: bool | None,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -118,7 +122,7 @@ def select(
     from holdfast import queries
 
     asked = queries.select(candidates, best=best, price=price)
-    with session_on(dataset, analyst, held) as asking:
+    with session_on(dataset, analyst, held, fixed_time) as asking:
         choice = asking.ask(asked, key=key)
         console.show_answers([choice], asking, explain=explain, as_json=as_json)
 
@@ -144,6 +148,7 @@ def select(
 @ROUND
 @ANALYST
 @KEY
+@FIXED_TIME
 @EXPLAIN
 @TOKEN_FILE
 @AS_JSON
@@ -161,6 +166,7 @@ def score(
     held: int | None,
     analyst: str | None,
     key: str | None,
+    fixed_time: bool | None,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -186,7 +192,7 @@ def score(
         asked = queries.calibration(model, bins=bins, **common)
     else:
         asked = queries.loss(model, kind=metric, low=low, high=high, most=most, **common)
-    with session_on(dataset, analyst, held) as asking:
+    with session_on(dataset, analyst, held, fixed_time) as asking:
         with console.counting("records") as progress:
             answer = asking.ask(asked, key=key, progress=progress)
         console.show_answers([answer], asking, explain=explain, as_json=as_json)

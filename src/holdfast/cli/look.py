@@ -9,6 +9,7 @@ import click
 from holdfast.cli import console
 from holdfast.cli.place import TOKEN_FILE, Place, dataset_on
 from holdfast.cli.types import COUNT, HELP, PLACE, check_picture
+from holdfast.errors import InvalidInput
 
 
 @click.command(context_settings=HELP)
@@ -36,14 +37,24 @@ def transcript(dataset: Place, analyst: str | None, last: int | None, as_json: b
 
 @click.command(context_settings=HELP)
 @click.argument("dataset", type=PLACE)
+@click.option(
+    "--repair-witness",
+    "head",
+    metavar="HEAD",
+    help="Make a witness anew that is missing or damaged, if the ledger has this head, which "
+    "`holdfast status` printed before: unknown if nobody noted one.",
+)
 @TOKEN_FILE
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def verify(dataset: Place, as_json: bool) -> None:
+def verify(dataset: Place, head: str | None, as_json: bool) -> None:
     """Replay the whole ledger: hashes, charges, widths, and every byte of the records.
 
     Exit code 4 means that something is not as it was written, and the message names the first entry
     that is wrong.
     """
+    if head is not None:
+        _repair(dataset, None if head == "unknown" else head, as_json)
+        return
     with dataset_on(dataset) as opened:
         with console.counting("entries") as progress:
             verified = opened.verify(progress)
@@ -81,3 +92,21 @@ def plot(dataset: Place, out: Path, last: int, as_json: bool) -> None:
         if len(answers) < len(told):
             drawn = f"{len(answers):,} of the last {len(told):,} results"
             console.note(f"drawn: {drawn}; tables, rates, gates, choices and fits are not")
+
+
+def _repair(dataset: Place, head: str | None, as_json: bool) -> None:
+    if isinstance(dataset, str):
+        required = "left out, as it is done on the machine that has the folder"
+        raise InvalidInput("--repair-witness", required, dataset)
+    from holdfast.session.dataset import repair_witness
+
+    with console.counting("entries") as progress:
+        verified = repair_witness(dataset, head, progress)
+    console.show_result(verified, as_json)
+    note = f"the witness is made anew: the ledger had come to entry {verified.entries:,}"
+    if head is None:
+        note += (
+            "; whether it had come further once, nothing here can tell. If this is an older copy, "
+            "its records have a budget again that was spent: retire it"
+        )
+    console.note(note)

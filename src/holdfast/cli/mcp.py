@@ -9,6 +9,7 @@ import click
 
 from holdfast.cli import console
 from holdfast.cli.place import TOKEN_FILE, Place, dataset_on
+from holdfast.cli.serve import leave
 from holdfast.cli.types import COUNT, HELP, PLACE
 from holdfast.errors import InvalidInput, MissingExtra
 
@@ -54,19 +55,23 @@ def mcp(
     with dataset_on(dataset) as found:
         if over_http:
             _listen(found, host, port, expose)
+            leave()
         else:
             _answer(found, "agent" if analyst is None else analyst)
 
 
 def _answer(found: Dataset | RemoteSession, analyst: str) -> None:
     """Over standard input and output."""
-    from holdfast.agents.desk import LocalDesk
+    from holdfast.agents.desk import ServedDesk
     from holdfast.agents.stdio import serve_stdio
     from holdfast.agents.toolserver import Guest, ToolServer
+    from holdfast.server.service import Caller, Service
     from holdfast.session import Dataset
 
     if isinstance(found, Dataset):
-        guest = Guest(LocalDesk(found, found.session(analyst)))
+        found.session(analyst)  # refuses a name that no ledger keeps
+        caller = Caller(analyst, "analyst")
+        guest = Guest(ServedDesk(Service(found), caller), caller)
     else:
         guest = Guest(found)
     serve_stdio(ToolServer(lambda request: guest), found.close)
@@ -74,14 +79,17 @@ def _answer(found: Dataset | RemoteSession, analyst: str) -> None:
 
 def _listen(found: Dataset | RemoteSession, host: str, port: int, expose: bool) -> None:
     """Over HTTP, by the rules of `holdfast serve`."""
-    from holdfast.agents.http import PATH, Door, serve_http
+    from holdfast.agents.http import PATH, serve_http, tool_application
     from holdfast.server.addresses import address_of, check_address, listening
+    from holdfast.server.logs import start_logging
     from holdfast.server.service import Service
     from holdfast.session import Dataset
 
     assert isinstance(found, Dataset)
     service = Service(found)
     check_address(host, service.book, expose)
+    start_logging()
     with listening(host, port) as listener:
         where = f"tools for agents at {address_of(listener)}{PATH}"
-        serve_http(Door(service, found.close), listener, lambda: console.note(where))
+        app = tool_application(service, found.close)
+        serve_http(app, listener, lambda: console.note(where))

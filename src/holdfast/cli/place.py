@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
+from holdfast import files
+from holdfast.cli import console
 from holdfast.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -51,14 +53,19 @@ def dataset_on(place: Place) -> Iterator[Dataset | RemoteSession]:
     from holdfast import session
 
     with session.open(place) as opened:
+        remark = files.exposure(opened.path)
+        if remark is not None:
+            console.note(remark)
         yield opened
 
 
 @contextmanager
 def session_on(
-    place: Place, analyst: str | None, held: int | None
+    place: Place, analyst: str | None, held: int | None, fixed_time: bool | None = None
 ) -> Iterator[Session | RemoteSession]:
     """An analyst's session on a dataset, at the round that is asked for."""
+    if isinstance(place, str) and fixed_time is not None:
+        raise InvalidInput("--fixed-time", "left out, as the service decides it", place)
     if isinstance(place, str) and analyst is not None:
         required = "left out, as the token of a service says who asks"
         raise InvalidInput("--analyst", required, analyst)
@@ -66,7 +73,10 @@ def session_on(
         from holdfast.session import Dataset
 
         name = "analyst" if analyst is None else analyst
-        asking = found.session(name) if isinstance(found, Dataset) else found
+        if isinstance(found, Dataset):
+            asking: Session | RemoteSession = found.session(name, fixed_time=fixed_time)
+        else:
+            asking = found
         asking.hold(held)
         yield asking
 

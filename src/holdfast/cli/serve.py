@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast import files
 from holdfast.cli import console
 from holdfast.cli.types import COUNT, DATASET, HELP, NUMBER, InOrder
-from holdfast.errors import InvalidInput, MissingExtra
+from holdfast.errors import InvalidInput, MissingExtra, StorageFailed
 
 if TYPE_CHECKING:
     from holdfast.server.tokens import Role, Token, TokenBook
@@ -73,6 +74,11 @@ class Duration(click.ParamType[float | None]):
     metavar="MB",
     help="The largest model.",
 )
+@click.option(
+    "--no-fixed-time",
+    is_flag=True,
+    help="Answer at once. The time that it takes then tells of records.",
+)
 def serve(
     dataset: Path,
     host: str,
@@ -81,6 +87,7 @@ def serve(
     rate: float,
     most_append: int,
     most_model: int,
+    no_fixed_time: bool,
 ) -> None:
     """Let others ask over HTTP, who never hold a record, and show a page to watch it.
 
@@ -109,16 +116,17 @@ def serve(
         rate=rate,
         append_bytes=_positive("--most-append", most_append) * MEGABYTE,
         model_bytes=_positive("--most-model", most_model) * MEGABYTE,
+        fixed_time=not no_fixed_time,
     )
     with session.open(dataset) as opened:
         book = TokenBook(opened.path)
         check_address(host, book, expose)
         start_logging()
         run(Service(opened, settings, book), host, port, _announce(book))
-    _leave()
+    leave()
 
 
-def _leave() -> None:
+def leave() -> None:
     """End now, also if an ask that takes long is still under way: it was told to nobody.
 
     Nothing is lost by it. A model would otherwise be waited for, up to ten minutes.
@@ -238,13 +246,16 @@ def revoke_token(dataset: Path, id: str, as_json: bool) -> None:
 def _written(path: Path, make: Callable[[], tuple[Token, str]]) -> Token:
     """Into a file of its own, which has to be new: made first, so that no token is lost."""
     try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        path.touch(mode=files.PRIVATE_FILE, exist_ok=False)
     except OSError as error:
         hint = error.strerror or str(error)
         raise InvalidInput("--out", "a file that is not there yet", str(path), hint) from error
-    with os.fdopen(file, "w", encoding="ascii") as opened:
-        token, text = make()
-        opened.write(f"{text}\n")
+    token, text = make()
+    try:
+        files.write_file(path, f"{text}\n".encode(), f"writing {path}")
+    except StorageFailed as error:
+        hint = f"the token was made, and nobody has it: holdfast token revoke DATASET {token.id}"
+        raise StorageFailed(error.what, error.reason, hint, kept=True) from error
     return token
 
 

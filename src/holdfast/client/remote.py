@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import operator
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -30,7 +31,7 @@ from holdfast.session import (
     Status,
     Verification,
 )
-from holdfast.session.dataset import Growth
+from holdfast.session.dataset import Growth, append_again
 from holdfast.session.outlook import Outlook
 from holdfast.session.session import checked_text
 
@@ -49,11 +50,6 @@ _MAY_BE_CHARGED = (
 )
 _WITH_KEY = "ask again with the same key: it is charged once"
 _AT_ROUND = "ask again at the same round: it is charged once"
-_MAY_BE_APPENDED = (
-    "the records may have been appended: see how many there are before they are sent again, and "
-    "give key= to have them kept once"
-)
-_APPEND_WITH_KEY = "append again with the same key: they are kept once"
 
 
 def connect(
@@ -259,13 +255,13 @@ class RemoteSession:
         """Keep all records of a file, a table or mappings, durably, or none of them.
 
         The token has to be a custodian's. The records are checked here first, as a local append
-        checks them. With a ``key`` of the caller's own they are kept once, however often sent.
+        checks them. They are kept once, however often they are sent: with a ``key`` of the caller's
+        own, or else one that is made for this append, which an error names.
         """
         from holdfast.client.records import PARQUET, packed
 
-        headers = {"Content-Type": PARQUET}
-        if key is not None:
-            headers["Idempotency-Key"] = _checked_header(key)
+        key = uuid.uuid4().hex if key is None else _checked_header(key)
+        headers = {"Content-Type": PARQUET, "Idempotency-Key": key}
         with packed(source, self.columns, format, progress) as file:
             request = Request(
                 "POST",
@@ -274,8 +270,7 @@ class RemoteSession:
                 query={"again": again},
                 content=file,
                 headers=headers,
-                is_repeatable=key is not None,
-                if_lost=_MAY_BE_APPENDED if key is None else _APPEND_WITH_KEY,
+                if_lost=append_again(key),
             )
             return self._connection.understood(
                 Appended, self._connection.send(request), "appending"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
@@ -17,6 +18,8 @@ from holdfast.errors import BadRecord, InvalidInput
 from holdfast.queries import Schema
 
 _BLOCK = 1 << 24  # bytes read at a time
+# How Arrow says it; what the line holds comes after, and is not repeated.
+_RAGGED = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+):")
 
 
 def told_by_csv(path: Path, separator: str) -> Schema:
@@ -39,13 +42,10 @@ def csv_texts(path: Path, separator: str, schema: Schema) -> Iterator[pl.DataFra
     Arrow reads it, as it finds lines with too few fields, which Polars fills up, and numbers them
     (without threads only, and it is not slower so). An empty line is no record, but in a file of
     one column it is a missing value.
+
+    Arrow reads ahead in a thread that may outlive the process's interpreter. It is given no
+    function of ours: letting go of one then would end the process with an abort.
     """
-    ragged: list[csv.InvalidRow] = []
-
-    def note(row: csv.InvalidRow) -> str:
-        ragged.append(row)
-        return "error"
-
     try:
         reader = csv.open_csv(
             path,
@@ -54,7 +54,6 @@ def csv_texts(path: Path, separator: str, schema: Schema) -> Iterator[pl.DataFra
                 delimiter=separator,
                 newlines_in_values=True,
                 ignore_empty_lines=len(schema) > 1,
-                invalid_row_handler=note,
             ),
             csv.ConvertOptions(
                 column_types={name: pa.binary() for name in schema.names},
@@ -71,12 +70,13 @@ def csv_texts(path: Path, separator: str, schema: Schema) -> Iterator[pl.DataFra
             done += batch.num_rows
             last = frame.tail(1) if frame.height else last
         _refuse_open_quote(path, last, done)
-    except pa.ArrowInvalid:
-        if not ragged:
+    except pa.ArrowInvalid as error:
+        ragged = _RAGGED.match(str(error))
+        if ragged is None:
             raise
-        row = ragged[0]
-        required = f"{row.expected_columns:,} fields, as the first line has"
-        raise BadRecord(row.number - 1, None, required, f"{row.actual_columns:,}") from None
+        line, fields, got = map(int, ragged.groups())
+        required = f"{fields:,} fields, as the first line has"
+        raise BadRecord(line - 1, None, required, f"{got:,}") from None
 
 
 def _refuse_open_quote(path: Path, last: pl.DataFrame, record: int) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import add
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,16 +12,19 @@ import polars as pl
 
 from holdfast.data.engines.polars_engine import PolarsEngine
 from holdfast.data.frames import frame_of
+from holdfast.data.in_flight import InFlight
+from holdfast.data.known_sums import KnownSums, Totals
 from holdfast.data.likeness import Likeness
 from holdfast.data.records import Row, dumped, loaded
-from holdfast.data.segments import FOLDER, RECORDS, SegmentWriter, read_segment, sweep
+from holdfast.data.segments import FOLDER, RECORDS, SegmentWriter, read_segments, sweep
 from holdfast.data.shelf import Shelf
 from holdfast.data.sources import Batch, as_frame, batches
 from holdfast.data.statistics import Statistic
 from holdfast.errors import InvalidInput, LedgerCorrupt
+from holdfast.ledger.draft import Draft, content_of, content_of_files
 from holdfast.ledger.entries import Entry
-from holdfast.ledger.ledger import Ledger, content_of, content_of_files
-from holdfast.ledger.store import Segment
+from holdfast.ledger.ledger import Ledger
+from holdfast.ledger.tables import Segment
 from holdfast.queries import (
     CellMeasure,
     Contrast,
@@ -33,6 +34,7 @@ from holdfast.queries import (
     ModelMeasure,
     ModelPairs,
     PairMeasure,
+    Schema,
     Source,
 )
 
@@ -44,7 +46,6 @@ SEAL_AT = 1 << 16
 """Pending records that are worth a segment."""
 LARGE = 1 << 14
 """An append of so many records is written as segments at once."""
-_MOST_SUMS = 20_000
 
 Progress = Callable[[int], None]
 
@@ -67,6 +68,7 @@ class GrowingData:
         self._statistics: dict[str, Statistic] = {}
         self.limits: Limits | None = None  # what a model may use; None are the usual ones
         self.shelf = Shelf(ledger.folder)
+        self.in_flight = InFlight()
         self._lock = threading.Lock()
 
     # --------------------------------------------------------------------------- appending
@@ -103,13 +105,13 @@ class GrowingData:
         rows = intake.small()
         if rows is not None:
             text = dumped(rows)
-            with ledger.writing():
-                known = ledger.appended(key, content_of(text))
+            with ledger.writing() as draft:
+                known = draft.appended(key, content_of(text))
                 if known is not None:
                     return known
                 if not again:
-                    ledger.check_new(content_of(text), intake.count)
-                entry = ledger.add_rows(text, intake.count, key)
+                    draft.check_new(content_of(text), intake.count)
+                entry = draft.add_rows(text, intake.count, key)
             if ledger.state.records - ledger.store.first_pending() >= SEAL_AT:
                 # The append is durable; a seal that fails now is tried again after the next one.
                 with contextlib.suppress(Exception):
@@ -117,29 +119,27 @@ class GrowingData:
             return entry
         intake.finish()  # the long part, before anybody else has to wait
         content = content_of_files(intake.digests)
-        with ledger.writing():
-            known = ledger.appended(key, content, intake.likeness)
+        with ledger.writing() as draft:
+            known = draft.appended(key, content, intake.likeness)
             if known is not None:
                 return known
             if not again:
-                ledger.check_new(content, intake.count)  # of an earlier version, by their bytes
-                ledger.check_new(intake.likeness, intake.count)
-            self._seal_pending()
-            entry = ledger.add_segments(intake.publish(ledger.state.records), key)
-            ledger.store.note_content(intake.likeness, entry.seq)
-            return entry
+                draft.check_new(content, intake.count)  # of an earlier version, by their bytes
+                draft.check_new(intake.likeness, intake.count)
+            self._seal_pending(draft)
+            segments = intake.publish(draft.state.records)
+            return draft.add_segments(segments, intake.likeness, key)
 
     def seal(self) -> None:
         """Move what is pending into a segment."""
-        with self._ledger.writing():
-            self._seal_pending()
+        with self._ledger.writing() as draft:
+            self._seal_pending(draft)
         sweep(self._folder)
 
-    def _seal_pending(self) -> Entry | None:
-        ledger = self._ledger
-        pending = ledger.store.pending()
+    def _seal_pending(self, draft: Draft) -> None:
+        ledger, pending = self._ledger, draft.store.pending()
         if not pending:
-            return None
+            return
         rows = [row for part in pending for row in loaded(part.rows)]
         writer = SegmentWriter(self._folder, ledger.fingerprint)
         try:
@@ -147,9 +147,49 @@ class GrowingData:
             [segment] = writer.publish(pending[0].start)
         finally:
             writer.close()
-        return ledger.seal(segment)
+        draft.seal(segment)
 
     # ---------------------------------------------------------------------------- asking
+
+    def check_evaluable(self, sources: Sequence[Source], round: int) -> None:
+        """Refuse what can't be evaluated, whatever records hold; it touches none of them."""
+        for part in (part for source in sources for part in parts_of(source)):
+            if isinstance(part, CustomMeasure):
+                self.statistic(part)
+                part.check_round(round)
+            elif isinstance(part, ModelMeasure | ModelPairs):
+                from holdfast.data.scores import check_scorable
+
+                measure = part.measure if isinstance(part, ModelPairs) else part
+                check_scorable(self.shelf.filled(measure), round, self.limits)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self._ledger.schema
+
+    @property
+    def loaded(self) -> int:
+        """How many records are at hand."""
+        return self._engine.size
+
+    def load(self, round: int) -> None:
+        """Have the records of a snapshot at hand."""
+        self._snapshot(round)
+
+    def known(self, sources: Sequence[Source], round: int) -> list[Exact] | None:
+        """As :meth:`exact`, if that takes no look at a record; else None."""
+        found = [self._known(source, round) for source in sources]
+        return None if None in found else [one for one in found if one is not None]
+
+    def _known(self, source: Source, round: int) -> Exact | None:
+        if isinstance(source, Contrast):
+            plus, minus = self._known(source.plus, round), self._known(source.minus, round)
+            return plus and minus and _contrast(source, plus, minus, round)
+        if not isinstance(source, Measure | CellMeasure | ModelMeasure):
+            return None
+        totals = self._sums.at(source.canonical, round)
+        return None if totals is None else Exact(totals, round << source.bits)
 
     def exact(
         self, sources: Sequence[Source], round: int, progress: Progress | None = None
@@ -158,11 +198,10 @@ class GrowingData:
 
         ``progress`` is told how many records a model has gone through.
         """
-        with self._lock:
-            self._catch_up(round)
-            measures = {m.canonical: m for source in sources for m in _measures(source)}
-            sums = self._sum(list(measures.values()), round)  # all in one pass
-        look = _Look(self, round, sums, progress)
+        look = _Look(self, self._snapshot(round), round, progress)
+        parts = [part for source in sources for part in parts_of(source)]
+        measures = {part.canonical: part for part in parts if isinstance(part, Measure)}
+        look.sum(list(measures.values()))  # all in one pass
         return [look.at(source) for source in sources]
 
     def sums(self, measures: Sequence[Measure], round: int) -> list[int]:
@@ -173,50 +212,34 @@ class GrowingData:
         """Have the function of a registered statistic at hand."""
         self._statistics[statistic.name] = statistic
 
-    def _sum(self, measures: Sequence[Measure], round: int) -> dict[str, int]:
-        """The sums of all measures, by their canonical texts.
-
-        One that was summed before is summed over the records since then only; as sums are exact it
-        makes no difference.
-        """
-        found: dict[str, int] = {}
-        groups: dict[int, list[tuple[Measure, int]]] = {}
-        for measure in measures:
-            known, totals = self._sums.nearest(measure.canonical, round)
-            groups.setdefault(known, []).append((measure, totals[0] if known else 0))
-        for known, members in groups.items():
-            low, high = min(known, round), max(known, round)
-            parts = self._engine.sums([measure for measure, _ in members], low, high)
-            for (measure, total), part in zip(members, parts, strict=True):
-                total += part if known < round else -part
-                found[measure.canonical] = total
-                self._sums.keep(measure.canonical, round, (total,))
-        return found
-
     def gradients(self, form: FitForm, round: int) -> Gradients:
         """Features and target of a snapshot, ready for gradients."""
         from holdfast.data.gradients import Gradients  # loads SciPy
 
-        with self._lock:
-            self._catch_up(round)
-            snapshot = self._engine.frame(0, round)
-        return Gradients(form, snapshot)
+        return Gradients(form, self._snapshot(round).frame(0, round))
 
-    def _custom(self, source: CustomMeasure, round: int) -> tuple[int, int]:
+    def statistic(self, source: CustomMeasure) -> Statistic:
+        """A registered statistic, with its function."""
         statistic = self._statistics.get(source.name)
         if statistic is None:
             required = "at hand: a ledger keeps what was declared, not the function"
             hint = "the custodian registers it again: dataset.register(...)"
             raise InvalidInput(f"the statistic {source.name!r}", required, "no function", hint)
-        with self._lock:
-            snapshot = self._engine.frame(0, round)
-        return statistic.unit(source, snapshot)
+        return statistic
 
     def text(self, start: int, count: int) -> str:
         """So many records from ``start`` on as JSON rows: what a small append is hashed by."""
+        stop = start + count
+        return dumped(self._snapshot(stop).frame(start, stop).rows())
+
+    def _snapshot(self, round: int) -> PolarsEngine:
+        """All records of that round, and what came since; nothing is added to it.
+
+        So evaluations run side by side: they wait for each other only to load what is new.
+        """
         with self._lock:
-            self._catch_up(start + count)
-            return dumped(self._engine.frame(start, start + count).rows())
+            self._catch_up(round)
+            return self._engine.frozen()
 
     def _catch_up(self, round: int) -> None:
         """Load what has been appended since, whoever appended it."""
@@ -225,8 +248,8 @@ class GrowingData:
             return
         # Before the segments: a seal in between leaves an overlap, not a gap.
         pending = store.pending(engine.size)
-        for segment in store.segments(engine.size):
-            frame = read_segment(self._folder, segment)
+        segments = store.segments(engine.size)
+        for segment, frame in zip(segments, read_segments(self._folder, segments), strict=True):
             engine.extend(frame.slice(max(engine.size - segment.start, 0)))
         if engine.size >= round:
             return
@@ -246,76 +269,66 @@ class _Look:
     """One look at a snapshot: what several sources come to."""
 
     def __init__(
-        self, data: GrowingData, round: int, sums: Mapping[str, int], progress: Progress | None
+        self, data: GrowingData, engine: PolarsEngine, round: int, progress: Progress | None
     ) -> None:
-        self._data, self._round = data, round
-        self._sums, self._progress = sums, progress
+        self._data, self._engine, self._round = data, engine, round
+        self._sums: dict[str, Totals] = {}
+        self._progress = progress
         self._gone_through = 0
+
+    def sum(self, measures: Sequence[Measure]) -> None:
+        """Have the sums of these measures at hand."""
+        self._sums = self._data._sums.summed(measures, self._round, self._summed)
 
     def at(self, source: Source) -> Exact:
         data, round = self._data, self._round
         match source:
             case Measure():
-                return Exact((self._sums[source.canonical],), round << source.bits)
-            case Contrast(plus, minus, bits):
-                first, second = self.at(plus).numerators[0], self.at(minus).numerators[0]
-                return Exact((first - second + (round << bits),), round << (bits + 1))
+                return Exact(self._sums[source.canonical], round << source.bits)
+            case Contrast(plus, minus):
+                return _contrast(source, self.at(plus), self.at(minus), round)
             case CellMeasure():
-                with data._lock:
-                    return Exact(self._counted(source), round << source.bits)
+                sums = data._sums.summed([source], round, self._counted)
+                return Exact(sums[source.canonical], round << source.bits)
             case ModelMeasure():
-                # A model may take long: nobody else has to wait.
-                return Exact(self._scored(source), round << source.bits)
+                return Exact(self._model(data.shelf.filled(source)), round << source.bits)
             case ModelPairs():
-                return Exact(*self._ranking(source))
+                return Exact(*self._ranking(data.shelf.filled(source.measure)))
             case PairMeasure():
-                with data._lock:
-                    numerator, denominator = data._engine.pair_statistic(source, round)
+                numerator, denominator = self._engine.pair_statistic(source, round)
                 return Exact((numerator,), denominator)
             case CustomMeasure():
-                numerator, denominator = data._custom(source, round)
+                statistic, rows = data.statistic(source), self._engine.frame(0, round)
+                numerator, denominator = statistic.unit(source, rows)
                 return Exact((numerator,), denominator)
             case _:
                 raise NotImplementedError(type(source).__name__)
 
-    def _counted(self, source: CellMeasure) -> tuple[int, ...]:
-        """What is known of an earlier round, or a later one, and what is between."""
-        known, totals = self._data._sums.nearest(source.canonical, self._round)
-        low, high = min(known, self._round), max(known, self._round)
-        part = self._data._engine.cell_sums(source, low, high)
-        sign = 1 if known < self._round else -1
-        totals = tuple(map(add, totals or [0] * len(part), (sign * one for one in part)))
-        self._data._sums.keep(source.canonical, self._round, totals)
-        return totals
+    def _summed(self, measures: Sequence[Measure], low: int, high: int) -> list[Totals]:
+        return [(total,) for total in self._engine.sums(measures, low, high)]
 
-    def _scored(self, source: ModelMeasure) -> tuple[int, ...]:
-        """What is known of an earlier round, and what the model says about the records since then.
+    def _counted(self, sources: Sequence[CellMeasure], low: int, high: int) -> list[Totals]:
+        return [tuple(self._engine.cell_sums(source, low, high)) for source in sources]
 
-        Nothing is taken off what is known of a later one: a model may give a record another last
-        digit in another block. What a model that gave up comes to is not kept.
+    def _scored(self, sources: Sequence[ModelMeasure], low: int, high: int) -> list[Totals]:
+        from holdfast.data.scores import score_sums  # who asks about models needs it
+
+        rows, limits = self._engine.frame(low, high), self._data.limits
+        return [tuple(score_sums(source, rows, limits, self._tell)) for source in sources]
+
+    def _model(self, source: ModelMeasure) -> Totals:
+        """The sums of a metric.
+
+        Nothing is taken off what is known of a later round: a model may give a record another last
+        digit in another block.
         """
-        from holdfast.data.scores import score_sums, unscored_sums  # who asks about models needs it
+        sums = self._data._sums.summed([source], self._round, self._scored, back=False)
+        return sums[source.canonical]
 
-        known, totals = self._data._sums.nearest(source.canonical, self._round)
-        if known > self._round:
-            known, totals = 0, ()
-        source = self._data.shelf.filled(source)
-        part = score_sums(source, self._rows(known), self._data.limits, self._tell)
-        if part is None:
-            return tuple(unscored_sums(source, self._rows(0)))
-        totals = tuple(map(add, totals or [0] * len(part), part))
-        self._data._sums.keep(source.canonical, self._round, totals)
-        return totals
-
-    def _rows(self, start: int) -> pl.DataFrame:
-        with self._data._lock:
-            return self._data._engine.frame(start, self._round)
-
-    def _ranking(self, source: ModelPairs) -> tuple[tuple[int], int]:
+    def _ranking(self, measure: ModelMeasure) -> tuple[tuple[int], int]:
         from holdfast.data.scores import score_pairs
 
-        rows = self._rows(0)
-        measure = self._data.shelf.filled(source.measure)
+        rows = self._engine.frame(0, self._round)
         numerator, denominator = score_pairs(measure, rows, self._data.limits, self._tell)
         return (numerator,), denominator
 
@@ -326,38 +339,17 @@ class _Look:
                 self._progress(self._gone_through)
 
 
-class KnownSums:
-    """The last sums of each source, and their round; the least recently used are forgotten."""
-
-    def __init__(self, most: int = _MOST_SUMS) -> None:
-        self._known: OrderedDict[str, tuple[int, tuple[int, ...]]] = OrderedDict()
-        self._most = most
-        self._numbers = 0
-        self._lock = threading.Lock()
-
-    def nearest(self, canonical: str, round: int) -> tuple[int, tuple[int, ...]]:
-        """A round and the sums there from which the least is left to do; 0 is from scratch."""
-        known = self._known.get(canonical)
-        return known if known is not None and abs(known[0] - round) < round else (0, ())
-
-    def keep(self, canonical: str, round: int, totals: tuple[int, ...]) -> None:
-        """Remember sums."""
-        with self._lock:
-            before = self._known.pop(canonical, None)
-            self._numbers += len(totals) - (0 if before is None else len(before[1]))
-            self._known[canonical] = (round, totals)
-            while self._numbers > self._most and len(self._known) > 1:
-                _, (_, forgotten) = self._known.popitem(last=False)
-                self._numbers -= len(forgotten)
+def _contrast(source: Contrast, plus: Exact, minus: Exact, round: int) -> Exact:
+    """The difference of two shares, moved and scaled to [0, 1]."""
+    difference = plus.numerators[0] - minus.numerators[0]
+    return Exact((difference + (round << source.bits),), round << (source.bits + 1))
 
 
-def _measures(source: Source) -> Iterator[Measure]:
-    """The measures that a source is made of."""
-    if isinstance(source, Measure):
-        yield source
-    elif isinstance(source, Contrast):
-        yield from _measures(source.plus)
-        yield from _measures(source.minus)
+def parts_of(source: Source) -> list[Source]:
+    """What a source is made of."""
+    if isinstance(source, Contrast):
+        return [*parts_of(source.plus), *parts_of(source.minus)]
+    return [source]
 
 
 class _Intake:

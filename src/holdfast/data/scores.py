@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from holdfast.data.engines.polars_records import cells_by, numbers_of
 from holdfast.data.models.evaluators import Want
 from holdfast.data.models.runner import Limits, ModelRunner, Result
 from holdfast.data.pairs import Ratio, auc_pairs
-from holdfast.errors import InvalidInput
+from holdfast.errors import EvaluationFailed, InvalidInput, StorageFailed
 from holdfast.queries.models import ModelMeasure
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -21,8 +21,30 @@ Integers: TypeAlias = NDArray[np.int64]
 
 BLOCK = 1 << 17
 """Records that are scored at a time, if they have few features."""
+_PROCESS = 0.05
+"""Seconds that processes take to be given records, and to give back what they found."""
+_RECORD = 2e-6
+"""Seconds that a record takes besides the model: it is read, and what is said of it added up."""
 _NUMBERS = 1 << 22
 """Features of all records of a block, or nearly."""
+
+
+def check_scorable(measure: ModelMeasure, records: int, limits: Limits | None = None) -> None:
+    """Refuse a model that can't be used, or not on so many records within its limits.
+
+    It is tried on made-up rows only.
+    """
+    with _runner(measure, _Tally(measure).want, limits) as runner:
+        runner.check_time(records)
+
+
+def expected_seconds(measure: ModelMeasure, records: int, limits: Limits | None = None) -> float:
+    """What evaluating so many records takes, from made-up rows alone.
+
+    Code of one's own may take longer, if it fails on some of them.
+    """
+    with _runner(measure, _Tally(measure).want, limits) as runner:
+        return _PROCESS + runner.expected_seconds(records) + _RECORD * records
 
 
 def score_sums(
@@ -30,21 +52,18 @@ def score_sums(
     rows: pl.DataFrame,
     limits: Limits | None = None,
     progress: Callable[[int], None] | None = None,
-) -> list[int] | None:
-    """The sums of a metric over records; None if the model took more than it may.
+) -> list[int]:
+    """The sums of a metric over records; EvaluationFailed for reasons that lie in none of them.
 
     A record for which the model gives no value counts as if it had said 0, or a class that is none
     of the target's. Blocks of 2^17 numbers of at most 2^32 have sums below 2^50.
     """
     tally = _Tally(measure)
-    run = _Run(measure, tally.want, rows, limits, progress)
-    totals = tally.total(run)
-    return None if run.gave_up else totals
-
-
-def unscored_sums(measure: ModelMeasure, rows: pl.DataFrame) -> list[int]:
-    """The sums of a metric if the model says nothing about any record."""
-    return _Tally(measure).total((block, None) for block in _blocks(rows, BLOCK))
+    totals = [0] * measure.size
+    for block, result in _results(measure, tally.want, rows, limits, progress):
+        more = tally.of(block, result)
+        totals = [total + int(part) for total, part in zip(totals, more, strict=True)]
+    return totals
 
 
 def score_pairs(
@@ -58,51 +77,43 @@ def score_pairs(
     The positive class is the second. All scores of the snapshot are in memory at once.
     """
     tally = _Tally(measure, want="scores")
-    run = _Run(measure, tally.want, rows, limits, progress)
-    positive, negative = tally.ranked(run)
-    if run.gave_up:
-        positive, negative = tally.ranked(run.without_values())
-    return auc_pairs(positive, negative, rows.height)
+    scores, classes = [np.empty(0)], [np.empty(0, np.int64)]
+    for block, result in _results(measure, "scores", rows, limits, progress):
+        scores.append(tally.probabilities(block, result)[:, 1])
+        classes.append(tally.was(block))
+    said, was = np.concatenate(scores), np.concatenate(classes)
+    return auc_pairs(said[was == 1], said[was == 0], rows.height)
 
 
-class _Run:
-    """Every block of the records, with what the model says about it.
-
-    Only at the end is it known whether the model ``gave_up``; then nothing that was said counts.
-    """
-
-    def __init__(
-        self,
-        measure: ModelMeasure,
-        want: Want,
-        rows: pl.DataFrame,
-        limits: Limits | None,
-        progress: Callable[[int], None] | None,
-    ) -> None:
-        payload = measure.model.payload
-        if payload is None:
-            hint = "give the model itself: accuracy(model, ...)"
-            raise InvalidInput("the model", "at hand", measure.model.name[:20], hint)
-        self._runner = ModelRunner(payload, measure.features, want, limits)
-        self._rows, self._features = rows, rows.select(measure.features.names)
-        self._progress = progress
-        width = max(_NUMBERS // len(measure.features), 1 << 12)
-        self._size = min(BLOCK, 1 << (width.bit_length() - 1))
-        self.gave_up = False
-
-    def __iter__(self) -> Iterator[tuple[pl.DataFrame, Result | None]]:
-        with self._runner as runner:
+def _results(
+    measure: ModelMeasure,
+    want: Want,
+    rows: pl.DataFrame,
+    limits: Limits | None,
+    progress: Callable[[int], None] | None,
+) -> Iterator[tuple[pl.DataFrame, Result]]:
+    """Every block of the records, with what the model says about it."""
+    width = max(_NUMBERS // len(measure.features), 1 << 12)
+    size = min(BLOCK, 1 << (width.bit_length() - 1))
+    features = rows.select(measure.features.names)
+    with _runner(measure, want, limits) as runner:
+        try:
             runner.probe()
-            results = runner.evaluate(_blocks(self._features, self._size))
-            for block, result in zip(_blocks(self._rows, self._size), results, strict=True):
-                yield block, result
-                if self._progress is not None:
-                    self._progress(block.height)
-            self.gave_up = runner.gave_up
+        except (InvalidInput, StorageFailed) as error:  # it was fine before the charge
+            raise EvaluationFailed(f"the model can't be used any more ({error})") from error
+        results = runner.evaluate(_blocks(features, size))
+        for block, result in zip(_blocks(rows, size), results, strict=True):
+            yield block, result
+            if progress is not None:
+                progress(block.height)
 
-    def without_values(self) -> Iterator[tuple[pl.DataFrame, Result | None]]:
-        """The same blocks, of which nothing is said."""
-        return ((block, None) for block in _blocks(self._rows, BLOCK))
+
+def _runner(measure: ModelMeasure, want: Want, limits: Limits | None) -> ModelRunner:
+    payload = measure.model.payload
+    if payload is None:
+        hint = "give the model itself: accuracy(model, ...)"
+        raise InvalidInput("the model", "at hand", measure.model.name[:20], hint)
+    return ModelRunner(payload, measure.features, want, limits)
 
 
 def _blocks(rows: pl.DataFrame, size: int) -> Iterator[pl.DataFrame]:
@@ -123,25 +134,8 @@ class _Tally:
         self.want: Want = want or ("labels" if of_labels and not is_callable else "scores")
         self._actual = cells_by(measure.target) if self._classes else None
 
-    def total(self, blocks: Iterable[tuple[pl.DataFrame, Result | None]]) -> list[int]:
-        """The sums over all blocks."""
-        totals = [0] * self._measure.size
-        for block, result in blocks:
-            more = self.of(block, result)
-            totals = [total + int(part) for total, part in zip(totals, more, strict=True)]
-        return totals
-
-    def ranked(self, blocks: Iterable[tuple[pl.DataFrame, Result | None]]) -> tuple[Floats, Floats]:
-        """The probabilities of the second class, of the records in it and of those in the first."""
-        scores, classes = [np.empty(0)], [np.empty(0, np.int64)]
-        for block, result in blocks:
-            scores.append(self.probabilities(block, result)[:, 1])
-            classes.append(self.was(block))
-        said, was = np.concatenate(scores), np.concatenate(classes)
-        return said[was == 1], said[was == 0]
-
-    def of(self, block: pl.DataFrame, result: Result | None) -> Integers:
-        """The sums over one block; without a result no record has a value."""
+    def of(self, block: pl.DataFrame, result: Result) -> Integers:
+        """The sums over one block."""
         match self._measure.metric:
             case "accuracy":
                 return np.array([self._right(block, result).sum()])
@@ -165,26 +159,22 @@ class _Tally:
         assert self._actual is not None
         return np.broadcast_to(self._actual(block), block.height)
 
-    def _said(self, block: pl.DataFrame, result: Result | None) -> Integers:
+    def _said(self, block: pl.DataFrame, result: Result) -> Integers:
         """The predicted class of each record, -1 for none."""
         if self.want == "scores":
             return (self._values(block, result)[:, 0] >= 0.5).astype(np.int64)
-        if result is None:
-            return np.full(block.height, -1)
         said: Integers = result.values  # -1 where there is none
         return said
 
-    def _right(self, block: pl.DataFrame, result: Result | None) -> NDArray[np.bool_]:
+    def _right(self, block: pl.DataFrame, result: Result) -> NDArray[np.bool_]:
         right: NDArray[np.bool_] = self._said(block, result) == self.was(block)
         return right
 
-    def _values(self, block: pl.DataFrame, result: Result | None) -> Floats:
+    def _values(self, block: pl.DataFrame, result: Result) -> Floats:
         """A row of numbers for each record; 0 where the model gives none."""
-        if result is None:
-            return np.zeros((block.height, self._width))
         return np.where(result.known[:, None], result.values, 0.0)
 
-    def probabilities(self, block: pl.DataFrame, result: Result | None) -> Floats:
+    def probabilities(self, block: pl.DataFrame, result: Result) -> Floats:
         """One for each class, cut to [0, 1]. A single number is that of the second class."""
         values = np.clip(self._values(block, result), 0.0, 1.0)
         if values.shape[1] == 1 and self._classes == 2:
@@ -193,14 +183,14 @@ class _Tally:
             return np.zeros((block.height, self._classes))
         return values
 
-    def _log(self, block: pl.DataFrame, result: Result | None) -> Integers:
+    def _log(self, block: pl.DataFrame, result: Result) -> Integers:
         said, was = self.probabilities(block, result), self.was(block)
         padded = np.hstack([said, np.zeros((block.height, 1))])
         with np.errstate(divide="ignore"):
             losses = -np.log(np.take_along_axis(padded, was[:, None], axis=1)[:, 0])
         return self._steps(losses / self._measure.bounds[1])
 
-    def _brier(self, block: pl.DataFrame, result: Result | None) -> Integers:
+    def _brier(self, block: pl.DataFrame, result: Result) -> Integers:
         said, was = self.probabilities(block, result), self.was(block)
         if self._classes == 2:
             squares = (said[:, 1] - (was == 1)) ** 2
@@ -211,14 +201,14 @@ class _Tally:
         by_class = np.bincount(was, steps, minlength=self._classes + 1).astype(np.int64)
         return np.append(by_class, steps.sum())
 
-    def _calibration(self, block: pl.DataFrame, result: Result | None) -> Integers:
+    def _calibration(self, block: pl.DataFrame, result: Result) -> Integers:
         bins, wide = self._measure.bins, self._classes + 1
         said = self.probabilities(block, result)[:, 1]
         # By the edges that the labels show: a product with the number of bins may be rounded up.
         place = np.searchsorted(np.arange(1, bins) / bins, said, side="right")
         return np.bincount(place * wide + self.was(block), minlength=bins * wide)
 
-    def _error(self, block: pl.DataFrame, result: Result | None) -> Integers:
+    def _error(self, block: pl.DataFrame, result: Result) -> Integers:
         low, high = self._measure.bounds
         said = np.clip(self._values(block, result)[:, 0], low, high)
         actual, known = numbers_of(self._measure.target.operand, block)

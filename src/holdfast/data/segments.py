@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
 
+from holdfast import files
 from holdfast.errors import LedgerCorrupt, StorageFailed
-from holdfast.ledger.store import Segment
+from holdfast.ledger.tables import Segment
 
 FOLDER = "segments"
 RECORDS = 1 << 20
 """Records in a full segment."""
 _BATCH = 1 << 17
 _FINISHERS = 4
-_PASSING = ".writing-"
 _DATASET = b"holdfast.dataset"
+_WRITING = "writing a segment"
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class SegmentWriter:
 
     def write(self, frame: pl.DataFrame) -> None:
         """One more segment."""
-        path = self._folder / f"{_PASSING}{uuid.uuid4().hex}"
+        path = files.passing_name(self._folder)
         self._paths.append(path)
         with _told_plainly():
             write_file(path, frame, self._fingerprint)
@@ -66,13 +66,13 @@ class SegmentWriter:
 
     def publish(self, start: int) -> list[Segment]:
         """Give the files their names, in the order of their records, which begin at ``start``."""
-        segments = []
+        segments, names = [], {}
+        for written in self.finish():
+            names[written.path] = path_of(self._folder, written.digest)
+            segments.append(Segment(start, written.count, written.digest, written.bytes))
+            start += written.count
         with _told_plainly():
-            for written in self.finish():
-                written.path.rename(path_of(self._folder, written.digest))
-                segments.append(Segment(start, written.count, written.digest, written.bytes))
-                start += written.count
-            sync_folder(self._folder)
+            files.name_files(names, _WRITING)
         return segments
 
     def close(self) -> None:
@@ -92,14 +92,24 @@ def write_file(path: Path, frame: pl.DataFrame, fingerprint: str) -> None:
     """An Arrow IPC file of the frame, which says which dataset it belongs to."""
     table = frame.to_arrow(compat_level=pl.CompatLevel.newest())
     table = table.replace_schema_metadata({_DATASET: fingerprint})
+    path.touch(mode=files.PRIVATE_FILE, exist_ok=False)
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table, max_chunksize=_BATCH)
 
 
-def read_segment(folder: Path, segment: Segment) -> pl.DataFrame:
-    """The records of a segment, mapped into memory, not copied."""
-    path = path_of(folder, segment.digest)
-    check_there(folder, segment)
+def read_segments(folder: Path, segments: Sequence[Segment]) -> list[pl.DataFrame]:
+    """The records of segments, mapped into memory, not copied.
+
+    Each is hashed before anything in it counts: a byte that the disk, or a hand, has changed would
+    otherwise be in every answer until somebody verifies.
+    """
+    if segments:
+        with ThreadPoolExecutor(_FINISHERS, thread_name_prefix="holdfast-segment") as pool:
+            list(pool.map(partial(check_bytes, folder), segments))
+    return [_mapped(path_of(folder, segment.digest), segment) for segment in segments]
+
+
+def _mapped(path: Path, segment: Segment) -> pl.DataFrame:
     try:
         with pa.memory_map(str(path)) as source:
             table = pa.ipc.open_file(source).read_all()
@@ -145,26 +155,15 @@ def sweep(folder: Path) -> None:
     """Remove passing files of appends that were cut off, a day ago or more."""
     with contextlib.suppress(OSError):
         newest = max((path.stat().st_mtime for path in folder.iterdir()), default=0.0)
-        for path in folder.glob(f"{_PASSING}*"):
+        for path in folder.glob(f"{files.PASSING}*"):
             if path.stat().st_mtime < newest - 86_400:
                 path.unlink()
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _finish(path: Path, count: int) -> Written:
     digest = digest_of(path)
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-        size = os.fstat(file.fileno()).st_size
-    return Written(path, digest, count, size)
+    files.sync_file(path)
+    return Written(path, digest, count, path.stat().st_size)
 
 
 def _lost(segment: Segment, reason: str) -> LedgerCorrupt:
@@ -174,11 +173,10 @@ def _lost(segment: Segment, reason: str) -> LedgerCorrupt:
 
 @contextlib.contextmanager
 def _told_plainly() -> Iterator[None]:
+    """Whatever goes wrong with a file: without an entry that names it, it is none of the data."""
     try:
         yield
-    except StorageFailed:
-        raise
     except (OSError, pa.ArrowException) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
         hint = "nothing of this append was kept; see to the disk, then append again"
-        raise StorageFailed("writing a segment", reason, hint) from error
+        raise StorageFailed(_WRITING, reason, hint) from error

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import re
 import threading
-import uuid
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.data.segments import sync_folder
-from holdfast.errors import InvalidInput, StorageFailed
+from holdfast import files
+from holdfast.errors import InvalidInput
 from holdfast.queries import Model, ModelMeasure
 from holdfast.shown import Shown
 
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 FOLDER = "models"
 _NAME = re.compile("onnx:([0-9a-f]{64})", re.ASCII)
 _AT_HAND = 8  # models that are kept in memory
-_PASSING = ".writing-"
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,27 +55,15 @@ class Shelf:
         payload = payload_of(model)
         if payload.kind != "onnx":
             raise InvalidInput("the model", "ONNX: bytes, or the name of a file", payload.kind)
-        path = self._folder / f"{payload.digest}.onnx"
-        if not path.exists():
-            self._write(path, payload.content)
+        doing = "keeping a model"
+        if self._content(payload.digest) is None:
+            with files.stored(doing, kept=False):
+                files.make_folder(self._folder)
+            path = self._folder / f"{payload.digest}.onnx"
+            files.write_file(path, payload.content, doing)
+        else:
+            files.sync_names(self._folder, doing)  # whoever wrote it may not have come to that
         return KeptModel(f"onnx:{payload.digest}", len(payload.content), payload.classes)
-
-    def _write(self, path: Path, content: bytes) -> None:
-        passing = path.with_name(f"{_PASSING}{uuid.uuid4().hex}")
-        try:
-            self._folder.mkdir(exist_ok=True)
-            with passing.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            passing.rename(path)
-            sync_folder(self._folder)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise StorageFailed("keeping a model", reason, "nothing was kept") from error
-        finally:
-            with contextlib.suppress(OSError):
-                passing.unlink()
 
     @property
     def models(self) -> tuple[KeptModel, ...]:
@@ -124,12 +109,16 @@ class Shelf:
     def _read(self, digest: str) -> ModelPayload | None:
         from holdfast.data.models.payload import payload_of
 
+        content = self._content(digest)
+        return None if content is None else payload_of(content)
+
+    def _content(self, digest: str) -> bytes | None:
+        """The bytes of a model; None if they are not there, or not those they were."""
         try:
             content = (self._folder / f"{digest}.onnx").read_bytes()
         except OSError:
             return None
-        is_whole = hashlib.sha256(content).hexdigest() == digest  # nobody changed the file
-        return payload_of(content) if is_whole else None
+        return content if hashlib.sha256(content).hexdigest() == digest else None
 
     def filled(self, measure: ModelMeasure) -> ModelMeasure:
         """A measure with its model at hand, if it is on the shelf and was only named.

@@ -22,7 +22,6 @@ from holdfast.data.pairs import Ratio
 from holdfast.errors import InvalidInput, InvalidQuery
 from holdfast.queries import Schema
 from holdfast.queries.custom import (
-    RESULT_BITS,
     CustomMeasure,
     CustomStatistic,
     Declared,
@@ -118,12 +117,13 @@ class Statistic:
         """How far above ``low``, exactly, in units of t times its sensitivity at this round."""
         if (source.name, source.declared) != (self.name, self.declared):
             raise InvalidQuery("the statistic is registered otherwise", source.canonical)
-        span = Fraction(source.form.span_at(max(snapshot.height, 1)))
-        steps = 1 << RESULT_BITS
-        reach = Fraction(self.high) - Fraction(self.low)
-        above = Fraction(self.value(snapshot)) - Fraction(self.low)
-        unit = round(above / reach * steps) * reach / (steps * span)
-        return min(unit, Fraction(1)).as_integer_ratio()
+        return unit_of(source, self.value(snapshot), max(snapshot.height, 1)).as_integer_ratio()
+
+
+def unit_of(source: CustomMeasure, value: float, round: int) -> Fraction:
+    """A result as a unit. It is not rounded: what one record moves, it moves by no more."""
+    above = Fraction(value) - Fraction(source.declared.low)
+    return min(above / Fraction(source.form.span_at(round)), Fraction(1))
 
 
 def _names(given: object) -> tuple[str, ...]:

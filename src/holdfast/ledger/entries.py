@@ -10,7 +10,9 @@ from typing import Any, Literal, TypeAlias
 
 from holdfast.errors import LedgerCorrupt
 
-Kind: TypeAlias = Literal["create", "append", "seal", "register", "answer", "derived", "key"]
+Kind: TypeAlias = Literal[
+    "create", "append", "seal", "register", "charge", "answer", "derived", "key"
+]
 
 GENESIS = bytes(32)
 """What the first entry is chained to."""

@@ -155,3 +155,33 @@ class FixedFilter:
         if not 0 <= units <= self._left[round]:
             raise ValueError("a charge that was not admitted")
         self._left[round] -= units
+
+
+class UncommittedFilter:
+    """Another filter, and charges at one round that are taken off it once they are durable."""
+
+    def __init__(self, whole: Filter) -> None:
+        self._whole = whole
+        self._round, self._units = 0, 0
+
+    def remaining(self, round: int) -> int:
+        """What is left after the charges, all of which expose the records of the same round."""
+        if self._units and round != self._round:
+            raise ValueError("charges of one transaction are at one round")
+        return self._whole.remaining(round) - self._units
+
+    def admits(self, round: int, units: int) -> bool:
+        """Whether a charge fits."""
+        return units <= self.remaining(round)
+
+    def charge(self, round: int, units: int) -> None:
+        """Note an admitted charge."""
+        if not 0 <= units <= self.remaining(round):
+            raise ValueError("a charge that was not admitted")
+        self._round, self._units = round, self._units + units
+
+    def commit(self) -> Filter:
+        """Take the charges off the other filter."""
+        if self._units:
+            self._whole.charge(self._round, self._units)
+        return self._whole

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.data.segments import FOLDER, check_bytes
+from holdfast.data.likeness import Likeness
+from holdfast.data.segments import FOLDER, check_bytes, read_segments
 from holdfast.errors import HoldfastError, LedgerCorrupt, StorageFailed
+from holdfast.ledger.draft import content_of, content_of_files, contents_of, day_of
 from holdfast.ledger.entries import GENESIS, Entry, State
-from holdfast.ledger.ledger import (
-    Ledger,
-    check_registered,
-    content_of,
-    content_of_files,
-    question,
-)
-from holdfast.ledger.store import RoundTotals, Segment, Spent
+from holdfast.ledger.ledger import Ledger
+from holdfast.ledger.tables import RoundTotals, Segment, Spent
 from holdfast.ledger.told import body_of, derived_told, told_again
-from holdfast.queries import Declared, Derived, form_of, query_of
+from holdfast.ledger.view import check_registered, question
+from holdfast.queries import Declared, Derived, Form, form_of, query_of
 
 _WHAT = "the ledger"
 
@@ -78,9 +76,13 @@ class _Replay:
         self._seq = 0
         self._rounds: dict[int, RoundTotals] = {}
         self._spending: dict[str, Spent] = {}
+        self._contents: dict[str, int] = {}
+        self._alike: dict[str, int] = {}  # of earlier versions, which do not say
         self._keys = 0
         self._questions = 0
         self._registered: dict[str, Declared] = {}
+        self._free: Counter[tuple[str, int]] = Counter()
+        self._charged: dict[int, dict[str, Any]] = {}  # and not answered yet, by entry
         self._pending = {part.start: part for part in ledger.store.pending()}
         self.state = State()
         self.segments: list[Segment] = []
@@ -98,6 +100,7 @@ class _Replay:
                 "append": self._append,
                 "seal": self._seal,
                 "register": self._register,
+                "charge": self._charge,
                 "answer": self._answer,
                 "derived": self._derived,
                 "key": self._key,
@@ -133,6 +136,31 @@ class _Replay:
             raise LedgerCorrupt(_WHAT, "its index does not have as many answers as its entries")
         if ledger.store.keys() != self._keys:
             raise LedgerCorrupt(_WHAT, "its index does not have as many keys as its entries")
+        last = max((day for _, day in self._free), default=0)
+        if ledger.store.all_free_entries() != {
+            (analyst, day): count for (analyst, day), count in self._free.items() if day == last
+        }:
+            raise LedgerCorrupt(_WHAT, "its count of free entries is not that of its entries")
+        self._check_contents(ledger.store.contents())
+        if ledger.store.unanswered() != self._unanswered():
+            raise LedgerCorrupt(_WHAT, "its index has other unanswered charges than its entries")
+
+    def _check_contents(self, found: dict[str, int]) -> None:
+        """What appends are known again by: all that entries say, and nothing that none says."""
+        is_known = all(
+            seq in (self._contents.get(content), self._alike.get(content))
+            for content, seq in found.items()
+        )
+        if not is_known or not self._contents.keys() <= found.keys():
+            reason = "its index of what was appended before is not that of its entries"
+            raise LedgerCorrupt(_WHAT, reason)
+
+    def _unanswered(self) -> int:
+        """How many charges have no answer, each of which the index leads to."""
+        for seq, body in self._charged.items():
+            found = self._ledger.charged(str(body["canonical"]), int(body["round"]))
+            _must(found is not None and found.seq == seq, "the index does not lead to its charge")
+        return len(self._charged)
 
     def _create(self, body: dict[str, Any], entry: Entry) -> State:
         _must(entry.seq == 1, "a dataset is created once")
@@ -149,12 +177,25 @@ class _Replay:
             for segment in segments:
                 state = self._sealed(state, segment)
             _must(self._end == start + count, "its files do not hold its records")
+            alike = self._likeness(segments)
+            _must(body.get("likeness", alike) == alike, "its likeness is not that of its records")
+            if "likeness" not in body:
+                self._alike.setdefault(alike, entry.seq)
         else:
             text = self._text(start, count)
             _must(body["content"] == content_of(text), "its records are not those it brought")
+        for content in contents_of(body):
+            self._contents.setdefault(content, entry.seq)
         if body.get("key") is not None:
             self._check_key(body["key"], entry.seq)
         return state
+
+    def _likeness(self, segments: Sequence[Segment]) -> str:
+        likeness = Likeness(self._ledger.schema)
+        for segment in segments:
+            [frame] = read_segments(self._ledger.folder / FOLDER, [segment])
+            likeness.take(frame)
+        return likeness.digest
 
     def _text(self, start: int, count: int) -> str:
         """What a small append brought: as it waits in the database, not as it is in memory."""
@@ -187,18 +228,24 @@ class _Replay:
         self._registered[name] = Declared.of(*declared)
         return self.state
 
-    def _answer(self, body: dict[str, Any], entry: Entry) -> State:
-        policy, canonical, round = self._ledger.policy, str(body["canonical"]), int(body["round"])
-        policy.round_for(self.state.records, round)
+    def _form(self, body: dict[str, Any]) -> Form:
+        """What was asked, in canonical form, and may be asked at its round."""
+        policy, canonical = self._ledger.policy, str(body["canonical"])
+        policy.round_for(self.state.records, int(body["round"]))
         form = form_of(canonical, self._ledger.schema)
         policy.check_covers(form)
         check_registered(form, self._registered.get)
         _must(form.canonical == canonical, "its query is not in canonical form")
+        return form
+
+    def _take(self, body: dict[str, Any], form: Form) -> State:
+        """Charge for a query, as it was charged; the state after that."""
+        policy, round = self._ledger.policy, int(body["round"])
         units = policy.charge(form, round)
         _must(body["charge"] == str(units), "its charge is not that of its query and round")
         _must(self._filter.admits(round, units), "its charge did not fit")
-        answers = self.state.answers + form.slots
-        _must(answers <= self._ledger.plan.queries, "the plan has no more answers")
+        state = self.state.charged(units, 0.0, form.slots)
+        _must(state.answers <= self._ledger.plan.queries, "the plan has no more answers")
         self._filter.charge(round, units)
         totals = self._rounds.get(round, RoundTotals(round, 0, 0))
         price = totals.price + form.price
@@ -206,12 +253,35 @@ class _Replay:
         analyst = body["analyst"]
         spent = self._spending.get(analyst, Spent(0, 0))
         self._spending[analyst] = spent.plus(units, form.slots)
+        return state
+
+    def _charge(self, body: dict[str, Any], entry: Entry) -> State:
+        state = self._take(body, self._form(body))
+        self._check_asked(body, entry)
+        self._charged[entry.seq] = body
+        if body.get("key") is not None:
+            self._check_key(body["key"], entry.seq)
+        return state
+
+    def _answer(self, body: dict[str, Any], entry: Entry) -> State:
+        policy, round, form = self._ledger.policy, int(body["round"]), self._form(body)
+        if "charged" in body:
+            charge = self._charged.pop(body["charged"], None)
+            _must(charge is not None, "it was not charged, or was answered before")
+            assert charge is not None
+            for name in ("canonical", "round", "charge", "query", "analyst", "key"):
+                _must(body.get(name) == charge.get(name), f"its {name} is not that of its charge")
+            state = self.state
+        else:
+            state = self._take(body, form)
+            if body.get("key") is not None:
+                self._check_key(body["key"], entry.seq)
         told = told_again(form, body, policy, round)
         _must(told["kind"] != "choice" or isinstance(body["name"], str), "it has no name")
         for name, value in told.items():
             _must(body[name] == value, f"its {name} is not what its noisy number gives")
-        self._check_told(body, entry, policy.answers_left(self._filter, round, answers))
-        return self.state.charged(units, 0.0, form.slots)
+        self._check_told(body, entry, policy.answers_left(self._filter, round, state.answers))
+        return state
 
     def _derived(self, body: dict[str, Any], entry: Entry) -> State:
         canonical, round = str(body["canonical"]), int(body["round"])
@@ -227,23 +297,34 @@ class _Replay:
         _must(rounds == {round}, "its round is not that of its parts")
         left = self._ledger.policy.answers_left(self._filter, round, self.state.answers)
         self._check_told(body, entry, left)
+        if body.get("key") is not None:
+            self._check_key(body["key"], entry.seq)
+        if body.get("free"):
+            self._count_free(body, entry)
         return self.state
 
-    def _check_told(self, body: dict[str, Any], entry: Entry, left: int) -> None:
-        """What is the same for whatever an analyst was told."""
+    def _count_free(self, body: dict[str, Any], entry: Entry) -> None:
+        self._free[str(body["analyst"]), day_of(entry.state().time)] += 1
+
+    def _check_asked(self, body: dict[str, Any], entry: Entry) -> None:
+        """What is the same for whatever an analyst asked."""
         named = isinstance(body["query"], str) and isinstance(body["analyst"], str)
         _must(named, "it does not say who asked what")
         _must(type(body["round"]) is int, "its round is not a whole number")
         _must(body["time"] == entry.state().time, "its time is not that of the state after it")
+
+    def _check_told(self, body: dict[str, Any], entry: Entry, left: int) -> None:
+        """What is the same for whatever an analyst was told."""
+        self._check_asked(body, entry)
         _must(body["left"] == left, "it left another number of answers")
         found = self._ledger.store.asked(question(str(body["canonical"]), int(body["round"])))
         _must(found is not None and found.seq == entry.seq, "the index does not lead to it")
         self._questions += 1
-        if body.get("key") is not None:
-            self._check_key(body["key"], entry.seq)
 
     def _key(self, body: dict[str, Any], entry: Entry) -> State:
         self._check_key(body["key"], int(body["answer"]))
+        if "analyst" in body:  # earlier versions did not say who
+            self._count_free(body, entry)
         return self.state
 
     def _check_key(self, key: str, answer: int) -> None:

@@ -2,155 +2,61 @@
 
 One file in WAL mode with ``synchronous=FULL``: a commit is one write and one fsync of the log. It
 knows tables and transactions, not what an entry means.
+
+Whoever commits, or folds the log into the file, holds a lock of ours meanwhile: versions of SQLite
+before 3.51.3 can lose a commit if another connection does either at the same moment.
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from holdfast.errors import HoldfastError, LedgerCorrupt, StorageFailed
+from holdfast.files import PRIVATE_FILE
 from holdfast.ledger.entries import Entry, Kind
+from holdfast.ledger.tables import (
+    MIGRATIONS,
+    Pending,
+    RoundTotals,
+    Segment,
+    Spent,
+    fill_spending,
+)
+from holdfast.locks import waiting_lock
 
+LOCK = "writing.lock"
 _BUSY_SECONDS = 60.0
 _PAGE = 1000  # entries read at a time, so that a long transcript is never in memory
 _APPLICATION = 0x484F4C44  # "HOLD": tells file(1), and us, whose database it is
 _BEFORE_ALL = -(2**62)  # rows that can't be are listed too, and so found
 _WHAT = "the ledger"
+_WRITING = "writing the ledger"
 _TOLD: tuple[Kind, ...] = ("answer", "derived")
 _SPENDING = "SELECT analyst, units, answers FROM spending"
 
 
-class Spent(NamedTuple):
-    """What an analyst was charged, in units, and how many of the plan's answers that took."""
-
-    units: int
-    answers: int
-
-    def plus(self, units: int, answers: int) -> Spent:
-        """And so much more."""
-        return Spent(self.units + units, self.answers + answers)
-
-
-def _add_spending(connection: sqlite3.Connection) -> None:
-    """What each analyst was charged, in units: as text, as they are too long for numbers."""
-    connection.execute(
-        "CREATE TABLE spending (analyst TEXT PRIMARY KEY, units TEXT NOT NULL, "
-        "answers INTEGER NOT NULL) WITHOUT ROWID"
-    )
-    _fill_spending(connection)
-
-
-def _fill_spending(connection: sqlite3.Connection) -> None:
-    """Anew, from the entries, of which it is but a summary."""
-    spent: dict[str, Spent] = {}
-    given = 0
-    answers = connection.execute("SELECT body FROM entries WHERE kind = 'answer' ORDER BY seq")
-    for (body,) in answers:
-        told = json.loads(body)
-        analyst, after = told["analyst"], int(told["after"]["answers"])
-        before = spent.get(analyst, Spent(0, 0))
-        spent[analyst] = before.plus(int(told["charge"]), after - given)
-        given = after
-    rows = [(analyst, str(one.units), one.answers) for analyst, one in spent.items()]
-    connection.execute("DELETE FROM spending")
-    connection.executemany("INSERT INTO spending VALUES (?, ?, ?)", rows)
-
-
-# Migration i takes a database from version i to i + 1. Add to the end; never change one.
-_MIGRATIONS: tuple[str | Callable[[sqlite3.Connection], None], ...] = (
-    """
-    CREATE TABLE entries (
-        seq INTEGER PRIMARY KEY,
-        kind TEXT NOT NULL,
-        body TEXT NOT NULL,
-        hash BLOB NOT NULL
-    );
-    CREATE TABLE segments (
-        start INTEGER PRIMARY KEY,
-        count INTEGER NOT NULL,
-        digest TEXT NOT NULL,
-        bytes INTEGER NOT NULL
-    );
-    CREATE TABLE pending (
-        start INTEGER PRIMARY KEY,
-        count INTEGER NOT NULL,
-        rows TEXT NOT NULL
-    );
-    CREATE TABLE asked (
-        question BLOB PRIMARY KEY,
-        seq INTEGER NOT NULL
-    ) WITHOUT ROWID;
-    CREATE TABLE keys (
-        key TEXT PRIMARY KEY,
-        seq INTEGER NOT NULL
-    ) WITHOUT ROWID;
-    CREATE TABLE contents (
-        content TEXT PRIMARY KEY,
-        seq INTEGER NOT NULL
-    ) WITHOUT ROWID;
-    CREATE TABLE rounds (
-        round INTEGER PRIMARY KEY,
-        answers INTEGER NOT NULL
-    );
-    CREATE INDEX entries_by_kind ON entries (kind, seq) WHERE kind <> 'answer';
-    """,
-    # What was charged at a round, in answers: a table of many cells is charged as two.
-    """
-    ALTER TABLE rounds ADD COLUMN price INTEGER NOT NULL DEFAULT 0;
-    UPDATE rounds SET price = answers;
-    """,
-    _add_spending,
-)
-
-
-@dataclass(frozen=True)
-class Segment:
-    """One immutable file of records, named by its digest."""
-
-    start: int
-    count: int
-    digest: str
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Pending:
-    """One small append that waits in the database, as JSON rows."""
-
-    start: int
-    count: int
-    rows: str
-
-
-class RoundTotals(NamedTuple):
-    """The answers that were given at a round, and what they were charged, in answers."""
-
-    round: int
-    answers: int
-    price: int
-
-
 class Store:
-    """A connection, shared by the threads of one process."""
+    """A connection, shared by the threads of one process; one for ``reading`` never writes."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, reading: bool = False) -> None:
         if not path.is_file():
             raise LedgerCorrupt(_WHAT, f"the file {path.name!r} is missing")
         self.lock = threading.RLock()
-        self._process = os.getpid()
         """Held by a thread while it reads or writes; hold it for reads that belong together."""
+        self._process = os.getpid()
+        self._path, self._reading = path, reading
         with _told_plainly("opening the ledger"):
-            self._connection = _connect(path)
+            self._connection = _connect(path, reading)
             try:
-                self._migrate()
+                if not reading:
+                    self._migrate()
             except BaseException:
                 self._connection.close()
                 raise
@@ -158,8 +64,8 @@ class Store:
     @classmethod
     def create(cls, path: Path) -> Store:
         """A new, empty database."""
-        path.touch(exist_ok=False)
-        with _told_plainly("creating the ledger"):
+        path.touch(mode=PRIVATE_FILE, exist_ok=False)  # the files beside it follow its mode
+        with _told_plainly("creating the ledger"), waiting_lock(path.with_name(LOCK)):
             connection = _connect(path)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.close()
@@ -169,14 +75,14 @@ class Store:
         [application] = self._connection.execute("PRAGMA application_id").fetchone()
         if application != _APPLICATION:
             raise LedgerCorrupt(_WHAT, "it is not a database of Holdfast's")
-        if self._version() == len(_MIGRATIONS):
+        if self._version() == len(MIGRATIONS):
             return  # without waiting for whoever is writing
         with self.writing():
             version = self._version()
-            if version > len(_MIGRATIONS):
+            if version > len(MIGRATIONS):
                 raise LedgerCorrupt(_WHAT, f"it has format {version}, from a newer Holdfast")
-            for number in range(version, len(_MIGRATIONS)):
-                self._step(_MIGRATIONS[number])
+            for number in range(version, len(MIGRATIONS)):
+                self._step(MIGRATIONS[number])
                 self._connection.execute(f"PRAGMA user_version = {number + 1}")
 
     def _step(self, migration: str | Callable[[sqlite3.Connection], None]) -> None:
@@ -209,16 +115,40 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """All or nothing, one process at a time; durable when the block ends without an error."""
+        """All or nothing, one process at a time; durable when the block ends without an error.
+
+        If the commit itself fails nobody knows: the error says so, and the connection is a new one
+        from then on.
+        """
         self._check_process()
-        with self.lock, _told_plainly("writing the ledger"):
+        with self.lock, self._alone(), _told_plainly(_WRITING):
             self._connection.execute("BEGIN IMMEDIATE")
+            is_over = False
             try:
                 yield
+                is_over = True
                 self._commit()
-            except BaseException:
+            except BaseException as error:
                 self._undo()
+                if is_over and isinstance(error, sqlite3.Error):
+                    raise _commit_error(error) from error
                 raise
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While no other connection, of whatever process, commits or folds the log."""
+        try:
+            with waiting_lock(self._path.with_name(LOCK), _BUSY_SECONDS):
+                yield
+        except TimeoutError:
+            raise _busy(_WRITING) from None
+
+    def reopen(self) -> None:
+        """Forget what this connection knows of the file, which may not be what the disk has."""
+        self._check_process()
+        with self.lock, self._alone(), _told_plainly("opening the ledger"):
+            self._connection.close()
+            self._connection = _connect(self._path, self._reading)
 
     def _undo(self) -> None:
         """End the transaction; an error of the disk may have ended it already."""
@@ -230,6 +160,27 @@ class Store:
 
     def close(self) -> None:
         """Close the connection; the last one folds the log into the file."""
+        with contextlib.ExitStack() as stack:
+            if not self._reading:
+                stack.enter_context(self._alone())
+            self._disconnect()
+
+    def close_with(self, reader: Store) -> None:
+        """Close this connection and another of this process, which only reads; wait for nobody.
+
+        The last connection of all folds the log, if it may write. So it is this one only if no
+        other process is writing; else the other one goes last, and the log stays for the next.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(waiting_lock(self._path.with_name(LOCK), 0.0))
+                stores = (reader, self)
+            except TimeoutError:
+                stores = (self, reader)
+            for store in stores:
+                store._disconnect()
+
+    def _disconnect(self) -> None:
         if os.getpid() != self._process:
             return  # closing an inherited connection could fold away its owner's log
         with self.lock, _told_plainly("closing the ledger"):
@@ -305,6 +256,26 @@ class Store:
             ((question, entry.seq) for question, entry in asked.items()),
         )
 
+    def note_charged(self, charged: Mapping[bytes, Entry]) -> None:
+        """Within :meth:`writing`: questions that are charged and not answered yet."""
+        self._do_many(
+            "INSERT INTO charged VALUES (?, ?)",
+            ((question, entry.seq) for question, entry in charged.items()),
+        )
+
+    def drop_charged(self, question: bytes) -> None:
+        """Within :meth:`writing`: a question that was charged is answered."""
+        self._do("DELETE FROM charged WHERE question = ?", (question,))
+
+    def note_free(self, analyst: str, day: int) -> None:
+        """Within :meth:`writing`: one more entry of an analyst that cost nothing."""
+        self._do("DELETE FROM free_entries WHERE day < ?", (day,))
+        self._do(
+            "INSERT INTO free_entries VALUES (?, ?, 1) ON CONFLICT (analyst, day) "
+            "DO UPDATE SET entries = entries + 1",
+            (analyst, day),
+        )
+
     def note_round(self, more: RoundTotals) -> None:
         """Within :meth:`writing`: so many more answers at a round, at this price."""
         self._do(
@@ -320,7 +291,7 @@ class Store:
 
     def mend_spending(self) -> None:
         """Within :meth:`writing`: what analysts were charged, anew from the entries."""
-        self._step(_fill_spending)
+        self._step(fill_spending)
 
     def note_key(self, key: str, seq: int) -> None:
         """Within :meth:`writing`: which answer, or which append, a caller's key stands for."""
@@ -330,9 +301,20 @@ class Store:
         """The answer to a question that was asked before."""
         return self._found("SELECT seq FROM asked WHERE question = ?", question, _TOLD)
 
+    def charged(self, question: bytes) -> Entry | None:
+        """The charge for a question that is not answered yet."""
+        return self._found("SELECT seq FROM charged WHERE question = ?", question, ("charge",))
+
     def keyed(self, key: str) -> Entry | None:
-        """The answer, or the append, that a caller's key stands for."""
-        return self._found("SELECT seq FROM keys WHERE key = ?", key, (*_TOLD, "append"))
+        """The append, the answer, or the charge for it, that a caller's key stands for."""
+        return self._found("SELECT seq FROM keys WHERE key = ?", key, (*_TOLD, "append", "charge"))
+
+    def free_entries(self, analyst: str, day: int) -> int:
+        """How many entries an analyst added in a day that cost nothing."""
+        row = self._one(
+            "SELECT entries FROM free_entries WHERE analyst = ? AND day = ?", (analyst, day)
+        )
+        return 0 if row is None else int(row[0])
 
     def spending(self) -> dict[str, Spent]:
         """What each analyst has been charged."""
@@ -355,6 +337,16 @@ class Store:
     def questions(self) -> int:
         """How many answers can be found again, derived ones among them."""
         row = self._one("SELECT count(*) FROM asked")
+        return 0 if row is None else int(row[0])
+
+    def all_free_entries(self) -> dict[tuple[str, int], int]:
+        """The same of every analyst, for the last day on which there were any."""
+        rows = self._all("SELECT analyst, day, entries FROM free_entries")
+        return {(row[0], row[1]): row[2] for row in rows}
+
+    def unanswered(self) -> int:
+        """How many questions are charged and not answered yet."""
+        row = self._one("SELECT count(*) FROM charged")
         return 0 if row is None else int(row[0])
 
     def keys(self) -> int:
@@ -384,6 +376,10 @@ class Store:
         """The entry of the append that brought this content."""
         row = self._one("SELECT seq FROM contents WHERE content = ?", (content,))
         return None if row is None else int(row[0])
+
+    def contents(self) -> dict[str, int]:
+        """All contents that are known, and the entries that brought them."""
+        return {row[0]: row[1] for row in self._all("SELECT content, seq FROM contents")}
 
     def drop_pending(self, stop: int) -> None:
         """Within :meth:`writing`: small appends before a record are in a segment now."""
@@ -432,7 +428,7 @@ class Store:
             try:
                 self._connection.execute(statement, values)
             except sqlite3.Error as error:
-                raise _plain_error("writing the ledger", error) from error
+                raise _plain_error(_WRITING, error) from error
 
     def _do_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         self._check_process()
@@ -440,7 +436,7 @@ class Store:
             try:
                 self._connection.executemany(statement, rows)
             except sqlite3.Error as error:
-                raise _plain_error("writing the ledger", error) from error
+                raise _plain_error(_WRITING, error) from error
 
     def _all(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         self._check_process()
@@ -464,9 +460,13 @@ class Store:
         return entry
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, reading: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        f"{path.absolute().as_uri()}?mode={'ro' if reading else 'rw'}",
+        timeout=_BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=True,
     )
     try:
         # A full fsync also where fsync alone stops at the drive's cache (macOS).
@@ -512,14 +512,33 @@ def _told_plainly(what: str) -> Iterator[None]:
         raise _plain_error(what, error) from error
 
 
+def _busy(what: str) -> StorageFailed:
+    reason = f"another process has kept the ledger for {_BUSY_SECONDS:g} seconds"
+    return StorageFailed(what, reason, "nothing was changed; try again")
+
+
+def _commit_error(error: sqlite3.Error) -> HoldfastError:
+    """Of a commit that failed: if its bytes were written and not synced, a crash may bring it back.
+
+    A disk that is full did not take the last of them, without which the others count for nothing.
+    """
+    if getattr(error, "sqlite_errorname", None) == "SQLITE_FULL":
+        return _plain_error(_WRITING, error)
+    hint = (
+        "nothing was told, but it is not known whether it was kept. See to the disk, then do the "
+        "same again with the same key, which is safe in any case; without a key look first what "
+        "is there (holdfast status, holdfast transcript)"
+    )
+    return StorageFailed(_WRITING, str(error), hint, kept=None)
+
+
 def _plain_error(what: str, error: sqlite3.Error) -> HoldfastError:
     name, text = getattr(error, "sqlite_errorname", None) or "", str(error)
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        reason = f"another process has kept the ledger for {_BUSY_SECONDS:g} seconds"
-        return StorageFailed(what, reason, "nothing was changed; try again")
+        return _busy(what)
     # SQLITE_ERROR is a statement that makes no sense there: tables missing, or too many.
     if isinstance(error, sqlite3.OperationalError) and name != "SQLITE_ERROR":
-        hint = "nothing was told and nothing is lost; see to the disk, then try again"
+        hint = "nothing was told and nothing was kept; see to the disk, then try again"
         return StorageFailed(what, text, hint)
     if isinstance(error, sqlite3.ProgrammingError):
         return StorageFailed(what, "the dataset is closed", "open it again")

@@ -3,41 +3,38 @@
 It is written after each commit, in place and without waiting for the disk, so it can be behind
 the ledger after a crash but never ahead of it. A ledger that is behind its witness, or tells
 another story, is an older copy put back: it would give the same records a fresh budget.
+
+It has two lines, which are written in turn and say by a checksum that they are whole: if writing
+one is cut off, the other still says how far the ledger had come before.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from pathlib import Path
 
+from holdfast import files
 from holdfast.errors import LedgerCorrupt, StorageFailed
 from holdfast.ledger.entries import Entry
 
-_SIZE = 128  # within one disk sector, so that a write is never torn
+_SIZE = 128  # of a line
+_DIGITS = 16  # of a checksum
 _WHAT = "the witness"
+_REPAIR = "if nobody put it there, holdfast verify --repair-witness makes it anew"
 
 
 class Witness:
-    """The file, kept open for writing."""
+    """The file, opened each time: whoever makes it anew, it is the one of that name."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        try:
-            self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        except FileNotFoundError:
-            raise LedgerCorrupt(_WHAT, f"the file {path.name!r} is missing") from None
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise StorageFailed("opening the witness", reason, "nothing was changed") from error
 
     @classmethod
     def create(cls, path: Path, entry: Entry) -> None:
-        """Write the file for the first time, durably."""
-        with path.open("xb") as file:
-            file.write(_line(entry))
-            file.flush()
-            os.fsync(file.fileno())
+        """Write the file as a whole, durably."""
+        files.write_file(path, _line(entry) * 2, "writing the witness")
 
     def write(self, entry: Entry) -> None:
         """Say that the ledger has come to this entry.
@@ -46,23 +43,48 @@ class Witness:
         that is behind does no harm, a caller who appends the same records again does.
         """
         with contextlib.suppress(OSError):
-            os.pwrite(self._file, _line(entry), 0)
+            file = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                is_whole = os.fstat(file).st_size == 2 * _SIZE
+                if is_whole:
+                    os.pwrite(file, _line(entry), entry.seq % 2 * _SIZE)
+            finally:
+                os.close(file)
+            if not is_whole:  # of an earlier version, or damaged
+                self.create(self._path, entry)
 
     def read(self) -> tuple[int, bytes]:
         """The number and the hash of the entry that was last seen."""
-        text = os.pread(self._file, _SIZE, 0)
         try:
-            seq, digest = text.decode("ascii").split()
-            return int(seq), bytes.fromhex(digest)
-        except ValueError:
-            raise LedgerCorrupt(_WHAT, f"the file {self._path.name!r} can't be read") from None
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+            text = self._path.read_bytes()
+        except FileNotFoundError:
+            reason = f"the file {self._path.name!r} is missing; {_REPAIR}"
+            raise LedgerCorrupt(_WHAT, reason) from None
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StorageFailed("opening the witness", reason, "nothing was changed") from error
+        lines = [text[at : at + _SIZE] for at in range(0, len(text), _SIZE)]
+        found = [seen for line in lines if (seen := _seen(line, len(lines) == 1)) is not None]
+        if not found:
+            reason = f"the file {self._path.name!r} can't be read; {_REPAIR}"
+            raise LedgerCorrupt(_WHAT, reason)
+        return max(found)
 
 
 def _line(entry: Entry) -> bytes:
-    return f"{entry.seq} {entry.hash.hex()}".ljust(_SIZE - 1).encode() + b"\n"
+    text = f"{entry.seq} {entry.hash.hex()}"
+    return f"{text} {_checksum(text)}".ljust(_SIZE - 1).encode() + b"\n"
+
+
+def _seen(line: bytes, is_lone: bool) -> tuple[int, bytes] | None:
+    """What a line says; None if it is not whole. In earlier versions there was one, unchecked."""
+    try:
+        seq, digest, *checksum = line.decode("ascii").split()
+        is_whole = checksum == [_checksum(f"{seq} {digest}")] or (is_lone and not checksum)
+        return (int(seq), bytes.fromhex(digest)) if is_whole else None
+    except ValueError:
+        return None
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

@@ -7,15 +7,11 @@ from typing import Required, TypedDict
 from holdfast.errors import NotApplicable
 from holdfast.planning.comparison import comparison
 from holdfast.planning.entry import Entry
-from holdfast.planning.plans import COVERS, Paces, Plan
+from holdfast.planning.plans import COVERS, Paces, Plan, budget_for
 from holdfast.planning.problem import Problem, Solution, gain, objection, solve
 from holdfast.planning.words import advice, assumptions
 from holdfast.theory.certificates import CERTIFICATES, Certificate, Growing, get
 from holdfast.theory.certificates.sharp import RareSharp
-
-# The budget is rounded up so that, in exact arithmetic and with rounding to spare, it admits the
-# queries it stands for. Widths are rounded outwards by more than this can matter.
-_ROOM = 1.0 + 2e-13
 
 
 class Question(TypedDict, total=False):
@@ -150,7 +146,7 @@ def _written(problem: Problem, solution: Solution, rare: float | None, covers: s
             evenly=max_queries * setting.n0 // setting.n,
             at_n=max_queries,
         )
-        budget = max_queries / (setting.n * width.sigma) ** 2 * _ROOM
+        budget = budget_for(max_queries, setting.n, width.sigma)
     return Plan(
         certificate=solution.certificate.name,
         theorem=_theorem(solution.certificate, covers),

@@ -28,6 +28,17 @@ CERTIFICATE_NAMES = ("sharp", "ours-n", "ours-u", "adaptive", "jlnrss+", "jlnrss
 """Those of the theory's registry, here so that a plan can be read without it; a test compares."""
 
 
+# The budget is rounded up so that, in exact arithmetic and with rounding to spare, it admits the
+# queries it stands for. Widths are rounded outwards by more than this can matter.
+_ROOM = 1.0 + 2e-13
+
+
+def budget_for(queries: int, n: int, sigma: float) -> float:
+    """The budget of an adaptive plan: so many queries at its largest size."""
+    scale = n * sigma
+    return queries / (scale * scale) * _ROOM
+
+
 @dataclass(frozen=True)
 class Paces:
     """How many queries the budget of an adaptive plan admits, by when they are asked."""

@@ -32,7 +32,7 @@ def draw_analysis(
     (_draw_named if named else _draw_many)(upper, answers, colour)
     _draw_budget(lower, rounds, status, colour)
     last = f"{len(answers):,} of " if len(answers) < status.answers else ""
-    title = f"{Path(status.path).name}: {last}{status.answers:,} answers"
+    title = f"{status.name}: {last}{status.answers:,} answers"
     holds = f"all intervals of the analysis hold together with probability {percent(status.beta)}"
     if not answers:
         holds = "no answers yet"

@@ -10,14 +10,15 @@ from itertools import pairwise
 from typing import NoReturn, TypeAlias
 
 from holdfast.errors import InvalidQuery
+from holdfast.queries.branches import distributed
 from holdfast.queries.canonical import canonical, number, text
 from holdfast.queries.checker import checked
 from holdfast.queries.expressions import (
     Column,
     Expression,
     In,
-    IsNull,
     Number,
+    Position,
     Text,
     Truth,
     Type,
@@ -67,6 +68,15 @@ class Axis:
         return (len(self.values) or len(self.edges) - 1) + 1
 
     @property
+    def numbered(self) -> Axis:
+        """The same cells of a checked axis, with numbers for texts that are not just a column."""
+        texts = tuple(value.value for value in self.values if isinstance(value, Text))
+        if not texts or isinstance(self.operand, Column):
+            return self
+        numbers = tuple(Number(float(at)) for at in range(len(texts)))
+        return Axis(distributed(Position(self.operand, texts)), numbers)
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """One for each cell, no two alike."""
         if self.edges:
@@ -94,8 +104,7 @@ class Axis:
         if self.values:
             operand = checked(self.operand, schema, text, self.values[0].type)
             return replace(self, operand=operand)
-        # `is null` takes what is of any type, and says of which it is.
-        [operand] = checked(IsNull(self.operand), schema, text, Type.BOOLEAN).children
+        operand = checked(self.operand, schema, text, None)
         if operand.type is Type.BOOLEAN:
             return Axis(operand, (Truth(True), Truth(False)))
         categories = schema.categories(operand.name) if isinstance(operand, Column) else None

@@ -14,6 +14,7 @@ from holdfast.queries.axes import BETWEEN_AXES, MOST_CELLS, Axis, axis_of, read_
 from holdfast.queries.base import Charged, NumberForm, Source
 from holdfast.queries.canonical import canonical, number
 from holdfast.queries.canonical import text as quoted
+from holdfast.queries.cost import cost, refuse_costly
 from holdfast.queries.lexer import LONGEST_QUERY
 from holdfast.queries.measure import Measure
 from holdfast.queries.parser import Parser, parse
@@ -28,6 +29,8 @@ from holdfast.queries.statistical import (
 
 MOST_AXES = 4
 """Axes of a crosstab."""
+
+_SORTING, _WEIGHING = 30, 20
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,12 @@ class CellMeasure(Source):
     def cells(self) -> int:
         """How many there are in all."""
         return math.prod(axis.size for axis in self.axes)
+
+    @property
+    def cost(self) -> int:
+        """Units of work for each record: those of its axes, each sorted into cells, and weight."""
+        sorting = sum(_SORTING + cost(axis.numbered.operand) for axis in self.axes)
+        return sorting + (0 if self.weight is None else _WEIGHING + self.weight.cost)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -98,6 +107,7 @@ class Histogram(Charged):
         measure = CellMeasure(axes, weight, self.canonical)
         if measure.cells > MOST_CELLS:
             refuse_many(measure.cells, self.text)
+        refuse_costly(measure.cost, self.text)
         return measure
 
     def form(self, schema: Schema) -> NumberForm:

@@ -8,8 +8,10 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from holdfast.errors import InvalidQuery
+from holdfast.queries.branches import distributed
 from holdfast.queries.calls import hint_for_word
 from holdfast.queries.canonical import canonical
+from holdfast.queries.cost import cost, refuse_costly
 from holdfast.queries.expressions import (
     SIGNATURES,
     TYPE_OF_COLUMN,
@@ -36,14 +38,18 @@ from holdfast.queries.expressions import (
 from holdfast.queries.schema import ColumnType, Schema
 
 
-def checked(expression: Expression, schema: Schema, text: str, wanted: Type) -> Expression:
-    """The tree with every column and null given its type.
+def checked(expression: Expression, schema: Schema, text: str, wanted: Type | None) -> Expression:
+    """The tree with every column and null given its type, as engines evaluate it.
+
+    Of the wanted type or, if that is None, of any.
 
     >>> from holdfast.queries.parser import parse
     >>> checked(parse("age > 65"), Schema.of({"age": "int"}), "age > 65", Type.BOOLEAN).left
     Column(name='age', holds=<ColumnType.INT: 'int'>)
     """
-    return _Checker(schema, text).typed(expression, wanted)
+    found = distributed(_Checker(schema, text).typed(expression, wanted))
+    refuse_costly(cost(found), text)
+    return found
 
 
 class _Checker:

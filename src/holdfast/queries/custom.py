@@ -17,14 +17,16 @@ from holdfast.queries.schema import Schema
 from holdfast.queries.statistical import checked_bounds
 
 RESULT_BITS = 52
-"""A result is rounded to a grid of so many bits from low to high."""
+"""A width has room for a result that is off by 2^-52 of the range from low to high."""
 ROOM = 1.0 + 2.0**-10
 """The declared sensitivity is taken to be so much larger, for what arithmetic rounds.
 
 If a result is off by e, the sensitivity grows by 2 e. With ROOM that is covered while e is at most
 2^-11 constant / t^power, so while it is at most 2^-11 (high - low) / t: a millionth of a millionth
-of the range for 400 million records. The grid takes 2^-53 of that, next to nothing up to 2^40.
+of the range for 400 million records. Nothing else rounds: a unit is an exact ratio.
 """
+MOST = 2**42
+"""The most that t^power may be: up to there ROOM covers results that are doubles near 1."""
 _EXAMPLE = "statistic('stability'), or statistic('stability', 2, 1, 0, 1) with its declaration"
 
 
@@ -62,6 +64,12 @@ class CustomMeasure(Source):
     name: str
     declared: Declared
     canonical: str
+
+    def check_round(self, round: int) -> None:
+        """Refuse sizes at which rounding could move a result by more than is charged."""
+        if float(round) ** self.declared.power > MOST:
+            required = f"of t records with t^{number(self.declared.power)} up to {MOST:,}"
+            raise InvalidInput(f"the round of {self.canonical}", required, round)
 
     @property
     def form(self) -> NumberForm:

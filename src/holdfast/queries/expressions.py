@@ -7,8 +7,9 @@ writes it down. The meaning of every node is fixed in language.md, not by an eng
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from operator import is_
 from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.queries.schema import ColumnType
@@ -41,6 +42,11 @@ LARGEST = 1e150
 SMALLEST = 1e-150
 """Results of arithmetic that are smaller are zero, so that none is subnormal: on those every
 processor takes many times as long, and the clock would tell how many records have them."""
+
+
+LONGEST_READ = 256
+"""Bytes of a column's text that are read, in UTF-8: as many first code points as fit. So no record
+can make an answer take longer than a known time."""
 
 
 class Type(StrEnum):
@@ -99,6 +105,12 @@ class Expression:
         own = (self.name,) if isinstance(self, Column) else ()
         return frozenset(own).union(*(child.columns for child in self.children))
 
+    def rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+        """The same node over other children."""
+        if all(map(is_, children, self.children)):
+            return self
+        return self._rebuilt(children)
+
     def walk(self) -> Iterator[Expression]:
         """This node and all below it."""
         yield self
@@ -107,6 +119,9 @@ class Expression:
 
     def _children(self) -> tuple[Expression, ...]:
         return ()
+
+    def _rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+        raise NotImplementedError(type(self).__name__)
 
     def _type(self) -> Type:
         raise NotImplementedError(type(self).__name__)
@@ -124,6 +139,9 @@ class _Unary(Expression):
     def _children(self) -> tuple[Expression, ...]:
         return (self.operand,)
 
+    def _rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, operand=children[0])
+
 
 @dataclass(frozen=True)
 class _Binary(Expression):
@@ -136,6 +154,9 @@ class _Binary(Expression):
     def _children(self) -> tuple[Expression, ...]:
         return (self.left, self.right)
 
+    def _rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, left=children[0], right=children[1])
+
 
 @dataclass(frozen=True)
 class _Many(Expression):
@@ -146,6 +167,9 @@ class _Many(Expression):
 
     def _children(self) -> tuple[Expression, ...]:
         return self.parts
+
+    def _rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, parts=children)
 
 
 # ---------------------------------------------------------------------------- leaves
@@ -282,6 +306,14 @@ class TextTest(_Unary):
     gives = Type.BOOLEAN
     function: str
     value: str
+
+
+@dataclass(frozen=True)
+class Position(_Unary):
+    """Which of some texts a text is, counted from 0; null if none. Only axes have it."""
+
+    gives = Type.NUMBER
+    values: tuple[str, ...]
 
 
 # --------------------------------------------------------------------------- any type

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from holdfast.queries.base import Source
+from holdfast.queries.cost import cost
 from holdfast.queries.expressions import Expression
 
 GRID_BITS = 32
@@ -39,6 +40,11 @@ class Measure(Source):
         so that no record gets more than 2^bits.
         """
         return 2.0**self.bits / (self.high - self.low)
+
+    @property
+    def cost(self) -> int:
+        """Units of work for each record: :mod:`holdfast.queries.cost`."""
+        return cost(self.expression)
 
     @property
     def steps(self) -> int:

@@ -19,7 +19,6 @@ from holdfast.queries.canonical import text as quoted
 from holdfast.queries.checker import checked
 from holdfast.queries.expressions import (
     Column,
-    IsNull,
     Number,
     ToNumber,
     Type,
@@ -160,7 +159,9 @@ class _OfModel(Charged):
 
         Brier: a record counts for its actual class and for all. With x and x' what two records
         count for, in different classes, the cells move by x, x' and x - x', whose squares add up to
-        at most 2; in the same class twice by x - x'.
+        at most 2; in the same class twice by x - x'. If all three move, x and x' are steps of the
+        grid apart and their squares add up to 2 - 2^-31 at most, which has room for the rounding of
+        a third cell (:data:`holdfast.planning.certified._WIDEST`).
         """
         actual = self.target.labels
         match self.metric:
@@ -219,7 +220,7 @@ def checked_target(axis: Axis, schema: Schema, text: str) -> Axis:
     """The target with its columns looked up; 0 and 1 stand for false and true, and the reverse."""
     if not axis.values:
         return replace(axis, operand=checked(axis.operand, schema, text, Type.NUMBER))
-    [operand] = checked(IsNull(axis.operand), schema, text, Type.BOOLEAN).children
+    operand = checked(axis.operand, schema, text, None)
     kind = axis.values[0].type
     if operand.type is Type.BOOLEAN and kind is Type.NUMBER:
         return Axis(checked(ToNumber(axis.operand), schema, text, Type.NUMBER), axis.values)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
+from anyio import CapacityLimiter
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
@@ -32,17 +34,19 @@ Quotes are free, answers cost. The same question at the same round is answered f
 free. Refusals for want of budget are final: only new records, or a later round, help.
 """
 
-_running = APIRouter(route_class=GuardedRoute, tags=["run"])
+logger = logging.getLogger("holdfast.server")
+
+health = APIRouter(route_class=GuardedRoute, tags=["run"])
 
 
-@_running.get("/healthz", responses={200: {"model": Health}})
+@health.get("/healthz", responses={200: {"model": Health}})
 async def healthz() -> Reply:
     """It is up."""
     return reply({"status": "ok", "version": __version__})
 
 
 _PARTS = (
-    _running,
+    health,
     metrics.router,
     looking.router,
     events.router,
@@ -54,11 +58,24 @@ _PARTS = (
 
 def application(service: Service) -> FastAPI:
     """The ASGI application of a service, without what is around it."""
+    app = assembled(service, _PARTS)
+    app.mount("/static", views.files())
+    return app
+
+
+def assembled(
+    service: Service,
+    parts: Sequence[APIRouter],
+    alive: AbstractAsyncContextManager[object] | None = None,
+) -> FastAPI:
+    """An application of these parts, guarded and logged as all are; it lives within ``alive``."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.watch = Watch(service)
-        yield
+        app.state.asks = CapacityLimiter(service.settings.asks)
+        async with alive or nullcontext():
+            yield
         await app.state.watch.end()
 
     app = FastAPI(
@@ -70,15 +87,21 @@ def application(service: Service) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.service, app.state.metrics = service, Metrics()
-    for part in _PARTS:
+    app.state.service, app.state.metrics, app.state.parts = service, Metrics(), parts
+    service.dataset.release.on_late = lambda slot: _note_late(app.state.metrics, slot)
+    for part in parts:
         app.include_router(part)
-    app.mount("/static", views.files())
     app.add_exception_handler(HTTPException, _told)
     app.add_exception_handler(RequestValidationError, _told)
     app.add_exception_handler(Exception, _told)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way
     return app
+
+
+def _note_late(metrics: Metrics, slot: float) -> None:
+    """A late answer tells a little of records: somebody should hear of it."""
+    metrics.late()
+    logger.warning("late answer", extra={"slot": slot})
 
 
 def guarded(app: FastAPI) -> ASGIApp:
@@ -88,15 +111,16 @@ def guarded(app: FastAPI) -> ASGIApp:
 
 async def _told(request: Request, error: Exception) -> Response:
     response = told(error)
-    if "allow" in response.headers and (methods := _methods(request.scope["path"])):
+    if "allow" in response.headers and (methods := _methods(request)):
         response.headers["allow"] = ", ".join(methods)
     return response
 
 
-def _methods(path: str) -> list[str]:
+def _methods(request: Request) -> list[str]:
     """All that an address takes: where it has several routes, each knows of its own only."""
-    routes = (route for part in _PARTS for route in part.routes if isinstance(route, APIRoute))
-    matching = (route for route in routes if route.path_regex.match(path))
+    parts: Sequence[APIRouter] = request.app.state.parts
+    routes = (route for part in parts for route in part.routes if isinstance(route, APIRoute))
+    matching = (route for route in routes if route.path_regex.match(request.scope["path"]))
     return sorted({method for route in matching for method in route.methods or ()})
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import Annotated
 
-from fastapi import APIRouter, Header
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Depends, Header
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
@@ -35,44 +37,67 @@ KeyHeader = Annotated[
 ]
 
 
+async def threads_of(request: Request) -> CapacityLimiter:
+    """The threads of asks: answers that are held back leave all others to whoever looks."""
+    threads: CapacityLimiter = request.app.state.asks
+    return threads
+
+
+Threads = Annotated[CapacityLimiter, Depends(threads_of)]
+
+
 @router.post("/ask", openapi_extra=ANALYST, responses=gives(Result, *WITH_BODY, 402, 409, 501))
-def ask(body: AskBody, service: Served, caller: Called, key: KeyHeader = None) -> Reply:
+async def ask(
+    body: AskBody, service: Served, caller: Called, threads: Threads, key: KeyHeader = None
+) -> Reply:
     """Ask, and get a value with a width that holds for all answers together."""
-    session = service.session(caller).at(body.round)
-    asked = query_of(body.query, service.dataset)
-    with service.ask_turn(caller, asked):
-        return reply(session.ask(asked, key=one_key(key, body.key)))
+
+    def answer() -> Reply:
+        asked = query_of(body.query, service.dataset)
+        chosen = one_key(key, body.key)
+        return reply(service.ask(caller, asked, round=body.round, key=chosen))
+
+    return await run_sync(answer, limiter=threads)
 
 
 @router.post(
     "/ask-many", openapi_extra=ANALYST, responses=gives(Answers, *WITH_BODY, 402, 409, 501)
 )
-def ask_many(body: AskManyBody, service: Served, caller: Called, key: KeyHeader = None) -> Reply:
+async def ask_many(
+    body: AskManyBody, service: Served, caller: Called, threads: Threads, key: KeyHeader = None
+) -> Reply:
     """Several queries at one round, all or none, in one pass over the data."""
-    session = service.session(caller).at(body.round)
-    asked = [query_of(one, service.dataset) for one in body.queries]
-    service.rates.owe(caller.name, len(asked) - 1)
-    with service.ask_turn(caller, *asked):
-        answers = session.ask_many(asked, key=one_key(key, body.key))
-    return reply({"answers": [answer.to_dict() for answer in answers]})
+
+    def answer() -> Reply:
+        asked = [query_of(one, service.dataset) for one in body.queries]
+        chosen = one_key(key, body.key)
+        answers = service.ask_many(caller, asked, round=body.round, key=chosen)
+        return reply({"answers": [answer.to_dict() for answer in answers]})
+
+    return await run_sync(answer, limiter=threads)
 
 
 @router.post("/select", openapi_extra=ANALYST, responses=gives(Choice, *WITH_BODY, 402, 409, 501))
-def select(body: SelectBody, service: Served, caller: Called, key: KeyHeader = None) -> Reply:
+async def select(
+    body: SelectBody, service: Served, caller: Called, threads: Threads, key: KeyHeader = None
+) -> Reply:
     """Choose the best of several queries, at one price however many there are."""
-    session = service.session(caller).at(body.round)
+
+    def answer() -> Reply:
+        asked = _selection(body, service)
+        chosen = one_key(key, body.key)
+        return reply(service.ask(caller, asked, round=body.round, key=chosen))
+
+    return await run_sync(answer, limiter=threads)
+
+
+def _selection(body: SelectBody, service: Service) -> queries.Select:
     given = body.candidates
     if isinstance(given, dict):
-        asked = queries.select(
-            {name: query_of(one, service.dataset) for name, one in given.items()},
-            best=body.best,
-            price=body.price,
-        )
-    else:
-        listed = [query_of(one, service.dataset) for one in given]
-        asked = queries.select(listed, best=body.best, price=body.price)
-    with service.ask_turn(caller, asked):
-        return reply(session.ask(asked, key=one_key(key, body.key)))
+        named = {name: query_of(one, service.dataset) for name, one in given.items()}
+        return queries.select(named, best=body.best, price=body.price)
+    listed = [query_of(one, service.dataset) for one in given]
+    return queries.select(listed, best=body.best, price=body.price)
 
 
 def one_key(header: str | None, body: str | None) -> str | None:

@@ -10,6 +10,7 @@ from holdfast import queries
 from holdfast.errors import InvalidInput
 from holdfast.queries import Query
 from holdfast.queries.models import LOSSES
+from holdfast.server.service import MOST_QUERIES
 from holdfast.session import Dataset
 
 _LARGEST = 2**53  # beyond it, many readers of JSON round whole numbers
@@ -106,7 +107,7 @@ class AskBody(QuoteBody):
 class AskManyBody(Body):
     """Several questions, answered all or none, at one round."""
 
-    queries: list[Asked] = Field(min_length=1, max_length=10_000)
+    queries: list[Asked] = Field(min_length=1, max_length=MOST_QUERIES)
     round: Round | None = None
     key: Key | None = None
 

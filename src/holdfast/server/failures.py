@@ -6,6 +6,7 @@ from holdfast.errors import (
     AccessDenied,
     BadRecord,
     BudgetExhausted,
+    EvaluationFailed,
     HoldfastError,
     InvalidInput,
     InvalidQuery,
@@ -30,6 +31,7 @@ STATUSES: dict[type[HoldfastError], int] = {
     NotReady: 409,
     MissingExtra: 501,
     StorageFailed: 503,
+    EvaluationFailed: 503,
     LedgerCorrupt: 500,
     NotCertified: 500,
     ServiceFailed: 500,
@@ -50,7 +52,7 @@ def headers_of(error: HoldfastError) -> dict[str, str]:
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(error, RequestRefused) and error.retry_after is not None:
         return {"Retry-After": str(max(1, round(error.retry_after)))}
-    if isinstance(error, StorageFailed):
+    if isinstance(error, StorageFailed | EvaluationFailed):
         return {"Retry-After": "1"}
     return {}
 

@@ -11,6 +11,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.server.metrics import Metrics
 from holdfast.server.replies import HEADERS
+from holdfast.session.release import slot_after
+
+TOOL = "holdfast.tool"
+"""Where in a request's scope it is noted which tool was called, and how that went."""
 
 logger = logging.getLogger("holdfast.server")
 
@@ -43,9 +47,12 @@ class Front:
         try:
             await self._inside(scope, receive, send_noted)
         finally:
-            seconds = time.monotonic() - began
+            # Viewers see sums of these, and none may tell how long an evaluation took.
+            seconds = slot_after(time.monotonic() - began)
             route = scope.get("holdfast.route", "other")
             self._metrics.saw(_method(scope), route, status, seconds)
+            if TOOL in scope:
+                self._metrics.called(*scope[TOOL])
             logger.info("request", extra=self._line(scope, number, route, status, seconds))
 
     def _line(
@@ -57,10 +64,12 @@ class Front:
             "method": _method(scope),
             "route": route,
             "status": status,
-            "seconds": round(seconds, 6),
+            "seconds": seconds,
         }
         if caller is not None:
             line |= {"caller": caller.name, "analyst": caller.analyst, "role": caller.role}
+        if TOOL in scope:
+            line |= dict(zip(("tool", "outcome"), scope[TOOL], strict=True))
         return line
 
 

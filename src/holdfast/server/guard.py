@@ -68,6 +68,7 @@ class GuardedRoute(APIRoute):
             request.scope["holdfast.caller"] = caller
         if self.body_field is not None:
             await _read_json(request, service)
+            service.weigh(request.state.caller, len(request._body))
         return await inside(request)
 
 

@@ -150,8 +150,8 @@ def answer(service: Served, entry: Annotated[int, Path(ge=1, le=_LARGEST)]) -> R
 @router.post("/quote", openapi_extra=VIEWER, responses=gives(Quote, *WITH_BODY, 409, 501))
 def quote(body: QuoteBody, service: Served, caller: Called) -> Reply:
     """What an answer would cost and how wide it would be. Free; no record is touched."""
-    session = service.session(caller).at(body.round)
-    return reply(session.quote(query_of(body.query, service.dataset)))
+    asked = query_of(body.query, service.dataset)
+    return reply(service.quote(caller, asked, round=body.round))
 
 
 @router.get("/room", openapi_extra=VIEWER, responses=gives(Held, *USUAL, 409))

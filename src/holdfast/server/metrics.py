@@ -11,8 +11,9 @@ from holdfast.server.guard import GuardedRoute
 from holdfast.server.looking import VIEWER, Served
 from holdfast.server.replies import USUAL, failures
 from holdfast.session import Status
+from holdfast.session.release import SLOT
 
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
+_BUCKETS = tuple(SLOT * 2.0**k for k in range(13))  # up to a minute and 42 seconds
 
 router = APIRouter(route_class=GuardedRoute, tags=["run"])
 
@@ -28,9 +29,20 @@ class Metrics:
         )
         self._seconds = Histogram(
             "holdfast_request_seconds",
-            "How long requests took.",
+            "How long requests took, rounded up to a slot of the grid for releases.",
             ("method", "route"),
             buckets=_BUCKETS,
+            registry=registry,
+        )
+        self._calls = Counter(
+            "holdfast_tool_calls",
+            "Calls of tools, by how they went.",
+            ("tool", "outcome"),
+            registry=registry,
+        )
+        self._late = Counter(
+            "holdfast_late_answers",
+            "Answers that were not ready by the slot they were expected for.",
             registry=registry,
         )
         self._gauges = {
@@ -47,9 +59,17 @@ class Metrics:
         }
 
     def saw(self, method: str, route: str, status: int, seconds: float) -> None:
-        """One request more."""
+        """One request more; its seconds have to be those of a slot already."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
+
+    def called(self, tool: str, outcome: str) -> None:
+        """One call of a tool more."""
+        self._calls.labels(tool, outcome).inc()
+
+    def late(self) -> None:
+        """One late answer more."""
+        self._late.inc()
 
     def text(self, status: Status, streams: int) -> bytes:
         """All of it, as Prometheus reads it."""

@@ -22,6 +22,10 @@ UNREAD_SECONDS = 60.0
 """How long a client may leave a response lying without reading any of it."""
 CONNECTIONS = 512
 """How many may be open at once."""
+CONNECTIONS_EACH = 64
+"""How many may be open at once from one address, so that nobody alone leaves none to others."""
+PROXIES = ("127.0.0.1", "::1")
+"""Addresses behind which there may be many clients: only the number of all connections counts."""
 _LONGEST_HEAD = 1 << 16
 _SECONDS_TO_FINISH = 20
 
@@ -38,6 +42,11 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """A client is there; its first request has to follow."""
         super().connection_made(transport)
+        if self._is_one_too_many():
+            # At once: one that is left to wait for its refusal counts among all of them.
+            reason = f"{CONNECTIONS_EACH:,} connections are open from this address"
+            self._refuse(RequestRefused(429, reason, "use those, or close some", 1.0))
+            return
         if len(self.connections) > CONNECTIONS:
             self.app = _crowded
         self._expect()
@@ -72,6 +81,14 @@ class PatientProtocol(H11Protocol):
         if self._look is not None:
             self._look.cancel()
         super().connection_lost(exc)
+
+    def _is_one_too_many(self) -> bool:
+        address = self.client[0] if self.client else PROXIES[0]
+        if address in PROXIES:
+            return False
+        there: list[Any] = list(self.connections)
+        mine = [other for other in there if other.client and other.client[0] == address]
+        return len(mine) > CONNECTIONS_EACH
 
     def _expect(self) -> None:
         if self._deadline is None:

@@ -7,9 +7,10 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
+from holdfast import files
+from holdfast.locks import only_one
 from holdfast.server.addresses import address_of, listening
 from holdfast.server.app import application, guarded
-from holdfast.server.locks import only_one
 from holdfast.server.protocol import HttpServer
 from holdfast.server.service import Service
 
@@ -58,6 +59,11 @@ def serve(
 
 
 def _announce(service: Service, url: str, ready: Callable[[str], None] | None) -> None:
+    remark = files.exposure(service.dataset.path)
+    if remark is not None:
+        logger.warning(remark)
     logger.info("serving", extra={"url": url, "tokens": not service.book.is_open})
+    if not service.settings.fixed_time:
+        logger.warning("no fixed time: how long an answer takes tells of records")
     if ready is not None:
         ready(url)

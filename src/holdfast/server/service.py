@@ -1,25 +1,33 @@
-"""The service: one dataset, and who asks it. It translates nothing; routes do."""
+"""The service: one dataset, and the one way to ask it. Routes and tools translate; this decides."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import threading
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from starlette.concurrency import run_in_threadpool
 
-from holdfast.errors import AccessDenied
-from holdfast.queries import Query
+from holdfast.errors import AccessDenied, InvalidInput
+from holdfast.queries import Query, Select, query_of
 from holdfast.server.rates import Rates
 from holdfast.server.settings import Settings
 from holdfast.server.tokens import ROLES, Role, Token, TokenBook
 from holdfast.server.turns import Turns
-from holdfast.session import Dataset, Limit, Session, Verification
+from holdfast.session import Dataset, Limit, Quote, Result, Session, Verification
 from holdfast.shown import Shown
 
+MOST_QUERIES = 10_000
+"""How many queries one request may ask."""
 _MOST_SESSIONS = 1000
+_LONG = 1 << 14
+"""Characters of queries that are read as a part of any request."""
+_CHARACTERS = 200
+"""Of longer ones, characters that count as one request: to read them takes about as long."""
 INCOMING = "incoming"
 """Where bodies of appends wait until they are whole."""
 
@@ -67,6 +75,9 @@ class Service:
         self.book = book or TokenBook(dataset.path)
         self.rates = Rates(self.settings.rate)
         self.strangers = Rates(self.settings.rate)
+        self._long = Rates(
+            self.settings.rate * _CHARACTERS, what="characters of long queries", debt=math.inf
+        )
         self.incoming = dataset.path / INCOMING
         self._sessions: dict[tuple[str, float | None], Session] = {}
         self.slow_asks = Turns("asks that take long", *self.settings.slow_asks)
@@ -106,14 +117,6 @@ class Service:
             return self.book.is_open
         return self.book.is_good(caller.token.id)
 
-    def ask_turn(self, caller: Caller, *queries: Query) -> AbstractContextManager[None]:
-        """Around an ask: few at a time that go through a model, or through records many times.
-
-        They take processes and minutes, and are charged at the end only.
-        """
-        is_slow = any(map(_is_slow, queries))
-        return self.slow_asks.one(caller.analyst) if is_slow else contextlib.nullcontext()
-
     def session(self, caller: Caller) -> Session:
         """The session of a caller; sessions keep no state but what makes them quick."""
         limit = None if caller.token is None else self.book.limit_of(caller.analyst)
@@ -122,7 +125,8 @@ class Service:
             if session is None:
                 if len(self._sessions) >= _MOST_SESSIONS:
                     self._sessions.clear()
-                session = self.dataset.session(caller.analyst, limit=limit)
+                fixed_time = self.settings.fixed_time
+                session = self.dataset.session(caller.analyst, limit=limit, fixed_time=fixed_time)
                 self._sessions[caller.analyst, limit] = session
         return session
 
@@ -136,6 +140,79 @@ class Service:
             expires=None if token is None else token.expires,
             limit=self.session(caller).limit,
         )
+
+    # ------------------------------------------------------------------------------------- asking
+
+    def quote(self, caller: Caller, query: Query | str, *, round: int | None = None) -> Quote:
+        """What an answer would cost and how wide it would be; free, and it touches no record."""
+        session = self.session(caller).at(round)
+        asked = self._read(caller, query)
+        self._owe(caller, [asked])
+        return session.quote(asked)
+
+    def ask(
+        self,
+        caller: Caller,
+        query: Query | str,
+        *,
+        round: int | None = None,
+        key: str | None = None,
+    ) -> Result:
+        """Charge and answer, by the rules that hold for every way in."""
+        session = self.session(caller).at(round)
+        asked = self._read(caller, query)
+        with self._turn(caller, [asked]):
+            result: Result = session.ask(asked, key=key)
+        return result
+
+    def ask_many(
+        self,
+        caller: Caller,
+        queries: Sequence[Query | str],
+        *,
+        round: int | None = None,
+        key: str | None = None,
+    ) -> tuple[Result, ...]:
+        """All of them at one round, or none, by the same rules; each counts as a request."""
+        if not 1 <= len(queries) <= MOST_QUERIES:
+            raise InvalidInput("queries", f"1 to {MOST_QUERIES:,} of them", len(queries))
+        session = self.session(caller).at(round)
+        asked = [self._read(caller, query) for query in queries]
+        with self._turn(caller, asked):
+            return session.ask_many(asked, key=key)
+
+    @contextmanager
+    def _turn(self, caller: Caller, asked: Sequence[Query]) -> Iterator[None]:
+        """Around an ask: few at a time that go through a model, or through records many times.
+
+        They take processes and minutes. A turn lasts until the answer is released: whether there is
+        one left must not tell how long an evaluation took.
+        """
+        self._owe(caller, asked)
+        if not any(map(_is_slow, asked)):
+            yield
+            return
+        with self.slow_asks.one(caller.analyst):
+            yield
+
+    def weigh(self, caller: Caller, characters: int) -> None:
+        """Before queries are read: to read long ones is work, whoever asks and however little else.
+
+        So many characters a second in the long run, or a refusal.
+        """
+        if characters > _LONG:
+            self._long.take(caller.name)
+            self._long.owe(caller.name, characters - 1)
+
+    def _read(self, caller: Caller, query: Query | str) -> Query:
+        if not isinstance(query, str):
+            return query
+        self.weigh(caller, len(query))
+        return query_of(query)
+
+    def _owe(self, caller: Caller, asked: Sequence[Query]) -> None:
+        """A request that asks many things counts for as many."""
+        self.rates.owe(caller.name, sum(map(_size, asked)) - 1)
 
     # ---------------------------------------------------------------------------------- verifying
 
@@ -170,6 +247,11 @@ def _article(role: Role) -> str:
 def _is_slow(query: Query) -> bool:
     """Whether it names a model, or fits one; a text that only looks so is taken for one."""
     return "'onnx:" in query.canonical or "fit(" in query.canonical
+
+
+def _size(query: Query) -> int:
+    """How many queries it is made of."""
+    return len(query.candidates) if isinstance(query, Select) else 1
 
 
 def _bearer(header: str | None) -> str | None:

@@ -16,7 +16,8 @@ class Settings:
     bytes a second, and no piece of it later than that after the one before. A stream of events ends
     after ``stream_seconds``: its reader comes again. Of ``streams``, of ``uploads`` of models, and
     of ``slow_asks``, which go through a model or through the records many times, there may be so
-    many at once, and so many of one caller.
+    many at once, and so many of one caller. With ``fixed_time`` an answer is released at a time
+    that does not depend on records; ``asks`` are as many as may run or be held back at once.
     """
 
     rate: float = 50.0
@@ -32,3 +33,5 @@ class Settings:
     slow_asks: tuple[int, int] = (4, 2)
     uploads: tuple[int, int] = (8, 4)
     stream_seconds: float = 3600.0
+    fixed_time: bool = True
+    asks: int = 256

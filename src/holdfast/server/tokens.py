@@ -6,25 +6,23 @@ slow hash is needed. Only the hash is kept. The part before the secret finds the
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import hmac
 import json
 import math
-import os
 import re
 import secrets
 import threading
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from holdfast import files
 from holdfast.errors import AccessDenied, HoldfastError, InvalidInput, StorageFailed
-from holdfast.server.locks import waiting_lock
+from holdfast.locks import waiting_lock
 from holdfast.session.answers import when
 from holdfast.session.session import checked_text
 from holdfast.shown import Shown
@@ -35,6 +33,7 @@ ROLES: tuple[Role, ...] = ("viewer", "analyst", "custodian")
 """Each may do what the one before it may, and more: look, ask, append."""
 FILE = "tokens.json"
 _LOCK = "tokens.lock"
+_WRITING = "writing the tokens"
 _WRITTEN = re.compile("hf_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)
 _NOBODY = hashlib.sha256(b"").hexdigest()
 _ASK_FOR_ONE = "ask the custodian for one (holdfast token create)"
@@ -156,6 +155,8 @@ class TokenBook:
                 revoked = replace(line.token, revoked=when(self._clock()))
                 line = replace(line, token=revoked)
                 self._write({**lines, number: line})
+            else:
+                files.sync_names(self._path.parent, _WRITING)  # it may be another's, just now
         return line.token
 
     def is_good(self, number: str) -> bool:
@@ -203,20 +204,8 @@ class TokenBook:
 
     def _write(self, lines: Mapping[str, _Line]) -> None:
         kept = [{**line.token.to_dict(), "hash": line.hash} for line in lines.values()]
-        passing = self._path.with_name(f".{FILE}-{uuid.uuid4().hex}")
-        try:
-            descriptor = os.open(passing, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump({"format": 1, "tokens": kept}, file, ensure_ascii=False, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            passing.replace(self._path)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise StorageFailed("writing the tokens", reason, "nothing was changed") from error
-        finally:
-            with contextlib.suppress(OSError):
-                passing.unlink()
+        text = json.dumps({"format": 1, "tokens": kept}, ensure_ascii=False, indent=1)
+        files.write_file(self._path, text.encode(), _WRITING)
 
 
 def _hashed(secret: str) -> str:

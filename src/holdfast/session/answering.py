@@ -6,11 +6,19 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.data.growing import Exact
-from holdfast.ledger.ledger import Ledger
+from holdfast.data.growing import Exact, parts_of
+from holdfast.ledger.policy import Policy
 from holdfast.ledger.told import choice_told, fit_told, numbers_told
 from holdfast.mechanisms import NoiseSource
-from holdfast.queries import FitForm, Form, NumberForm, SelectForm, Source
+from holdfast.queries import (
+    FitForm,
+    Form,
+    ModelMeasure,
+    ModelPairs,
+    NumberForm,
+    SelectForm,
+    Source,
+)
 
 
 def sources_of(form: Form) -> list[Source]:
@@ -26,15 +34,23 @@ def sources_of(form: Form) -> list[Source]:
             raise NotImplementedError(type(form).__name__)
 
 
+def names_model(form: Form) -> bool:
+    """Whether a model is asked about, or fitted: their time depends most on records."""
+    if isinstance(form, FitForm):
+        return True
+    parts = (part for source in sources_of(form) for part in parts_of(source))
+    return any(isinstance(part, ModelMeasure | ModelPairs) for part in parts)
+
+
 def answered(
-    form: Form, exact: Sequence[Any], ledger: Ledger, round: int, noise: NoiseSource
+    form: Form, exact: Sequence[Any], policy: Policy, round: int, noise: NoiseSource
 ) -> dict[str, Any]:
     """Draw the noise and say what is to be told; nothing else may see the exact numbers."""
     match form:
         case NumberForm():
-            return _numbers(form, exact[0], ledger, round, noise)
+            return _numbers(form, exact[0], policy, round, noise)
         case SelectForm():
-            return _choice(form, exact, ledger, round, noise)
+            return _choice(form, exact, policy, round, noise)
         case FitForm():
             [coefficients] = exact
             return fit_told(form, list(coefficients))  # noise was drawn at every step
@@ -43,12 +59,12 @@ def answered(
 
 
 def _choice(
-    form: SelectForm, exact: Sequence[Exact], ledger: Ledger, round: int, noise: NoiseSource
+    form: SelectForm, exact: Sequence[Exact], policy: Policy, round: int, noise: NoiseSource
 ) -> dict[str, Any]:
     """The exponential mechanism on the candidates' units: t times each moves by at most 1."""
     from holdfast.mechanisms.exponential import ExponentialMechanism  # loads SciPy
 
-    selection = ledger.policy.selection(form, round)
+    selection = policy.selection(form, round)
     common = math.lcm(*(one.denominator for one in exact))
     losses = []
     for one in exact:
@@ -56,16 +72,16 @@ def _choice(
         losses.append(round * loss * (common // one.denominator))
     chosen = ExponentialMechanism(selection.epsilon).choose(losses, common, noise.bits())
     told = (chosen, selection.epsilon, selection.allowance)
-    return choice_told(form, *told, ledger.policy, round)
+    return choice_told(form, *told, policy, round)
 
 
 def _numbers(
-    form: NumberForm, exact: Exact, ledger: Ledger, round: int, noise: NoiseSource
+    form: NumberForm, exact: Exact, policy: Policy, round: int, noise: NoiseSource
 ) -> dict[str, Any]:
-    noisy, top = ledger.policy.mechanism.noisy, form.top_at(round)
+    noisy, top = policy.mechanism.noisy, form.top_at(round)
     draws = noise.draw(len(exact.numerators))
     units = [
         min(noisy(total, exact.denominator, drawn), top)
         for total, drawn in zip(exact.numerators, draws, strict=True)
     ]
-    return numbers_told(form, units, ledger.policy, round)
+    return numbers_told(form, units, policy, round)

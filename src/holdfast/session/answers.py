@@ -455,8 +455,8 @@ def _shortened(text: str) -> str:
 
 
 def when(seconds: float) -> str:
-    """A time as text that sorts, in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    """A time as text that sorts, in UTC; to the second, which tells nothing of an evaluation."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def shown_interval(interval: tuple[float, float], digits: int) -> str:

@@ -12,14 +12,17 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from holdfast import files
 from holdfast.data import segments
+from holdfast.data.calibration import Calibration
 from holdfast.data.growing import GrowingData, Progress
 from holdfast.data.shelf import KeptModel
 from holdfast.data.sources import sampled_schema
 from holdfast.data.statistics import Statistic
 from holdfast.errors import InvalidInput, LedgerCorrupt, NotReady, StorageFailed
-from holdfast.ledger.ledger import FILE, Ledger
+from holdfast.ledger.ledger import FILE, WITNESS, Ledger
 from holdfast.ledger.replay import replay
+from holdfast.ledger.witness import Witness
 from holdfast.mechanisms import NoiseSource, system_noise, to_float
 from holdfast.numerals import several
 from holdfast.planning import Plan
@@ -27,12 +30,21 @@ from holdfast.queries import Schema
 from holdfast.session.answers import when
 from holdfast.session.outlook import Outlook, outlook
 from holdfast.session.quotes import Budget
+from holdfast.session.release import Release
 from holdfast.session.session import Session, checked_text
 from holdfast.session.transcript import Transcript
 from holdfast.shown import Shown
 
 if TYPE_CHECKING:
     from holdfast.data.models.runner import Limits
+
+
+def append_again(key: str) -> str:
+    """What to do about an append of which nobody knows whether it was kept."""
+    return (
+        "it is not known whether the records were kept; append the same again with the key "
+        f"{key} (--key {key}): they are kept once"
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,11 +62,12 @@ class Appended(Shown):
 class Status(Shown):
     """Where a dataset stands.
 
+    ``name`` is that of its folder: where that lies is nobody's business who asks from elsewhere.
     ``round`` is the one a query asked now would have, if it may be; ``next_round`` the next of a
     fixed schedule.
     """
 
-    path: str
+    name: str
     dataset: str
     columns: Mapping[str, str]
     n: int
@@ -77,7 +90,7 @@ class Status(Shown):
 
     def __str__(self) -> str:
         return (
-            f"{Path(self.path).name}: {several(self.n, 'record')}, "
+            f"{self.name}: {several(self.n, 'record')}, "
             f"{several(self.answers, 'answer')} given; {self.budget}"
         )
 
@@ -109,7 +122,7 @@ class Round(Shown):
 class Verification(Shown):
     """Everything was replayed and found right."""
 
-    path: str
+    name: str
     entries: int
     records: int
     answers: int
@@ -123,7 +136,7 @@ class Verification(Shown):
         if self.strays:
             stray = f"; passed over: {several(len(self.strays), 'file')} that no entry names"
         return (
-            f"{Path(self.path).name}: {several(self.entries, 'entry')}, "
+            f"{self.name}: {several(self.entries, 'entry')}, "
             f"{several(self.records, 'record')} in {several(self.segments, 'segment')}, "
             f"{several(self.answers, 'answer')}: all as it was written{stray}"
         )
@@ -133,9 +146,14 @@ class Dataset:
     """An open dataset. Use :func:`create` and :func:`open`."""
 
     def __init__(
-        self, path: Path, noise: NoiseSource | None = None, clock: Callable[[], float] = time.time
+        self,
+        path: Path,
+        noise: NoiseSource | None = None,
+        clock: Callable[[], float] = time.time,
+        release: Release | None = None,
+        is_witnessed: bool = True,
     ) -> None:
-        """Noise and clock are arguments for tests; nothing that a user can reach passes them."""
+        """All but the path are arguments for tests; nothing that a user can reach passes them."""
         path = self.path = path.absolute()  # wherever the process goes from here
         folder = path / segments.FOLDER
         if not path.is_dir():
@@ -143,7 +161,7 @@ class Dataset:
             raise InvalidInput("the dataset", "a folder that is there", str(path), hint)
         if not (path / FILE).exists() and not folder.exists():
             raise InvalidInput("the dataset", "a folder that holdfast create made", str(path))
-        self._ledger = Ledger(path, clock)
+        self._ledger = Ledger(path, clock, is_witnessed)
         try:
             if not folder.is_dir():
                 raise LedgerCorrupt("the dataset", f"its folder {segments.FOLDER!r} is missing")
@@ -154,6 +172,8 @@ class Dataset:
             raise
         self._data = GrowingData(self._ledger)
         self._noise = noise
+        self.release = release or Release()
+        self._calibration = Calibration(self._data)
 
     # ------------------------------------------------------------------------------ looking
 
@@ -226,7 +246,7 @@ class Dataset:
             advice = str(error)
         first_pending = min(ledger.store.first_pending(), state.records)
         return Status(
-            path=str(self.path),
+            name=self.path.name,
             dataset=ledger.fingerprint,
             columns=MappingProxyType(self.columns),
             n=state.records,
@@ -267,7 +287,12 @@ class Dataset:
         """
         if key is not None:
             key = checked_text("key", key)
-        return Appended(*self._data.append(source, format, progress, again, key))
+        try:
+            return Appended(*self._data.append(source, format, progress, again, key))
+        except StorageFailed as error:
+            if key is None or error.kept is not None:
+                raise
+            raise StorageFailed(error.what, error.reason, append_again(key), None) from error
 
     def keep_model(self, model: bytes | str | Path) -> KeptModel:
         """Keep an ONNX model, so that queries may name it by its hash: ``accuracy('onnx:...')``."""
@@ -301,20 +326,39 @@ class Dataset:
         if not isinstance(statistic, Statistic):
             raise InvalidInput("the statistic", "a Statistic", type(statistic).__name__)
         statistic.check(self._ledger.schema)
-        self._ledger.register(statistic.to_dict())
+        with self._ledger.writing() as draft:
+            draft.register(statistic.to_dict())
         self._data.register(statistic)
 
-    def session(self, analyst: str = "analyst", *, limit: float | None = None) -> Session:
+    def session(
+        self,
+        analyst: str = "analyst",
+        *,
+        limit: float | None = None,
+        fixed_time: bool | None = None,
+    ) -> Session:
         """A way to ask.
 
         A ``limit`` is the share of the whole budget, up to 1, that this analyst may spend in all.
         The promise counts all analysts together, whatever their limits.
+
+        With ``fixed_time`` an answer is released at a time that the query and the number of records
+        decide, so that a clock tells nothing of what they hold. None does so for models and fits.
         """
         noise = self._noise
         if noise is None:
             noise = system_noise()
             noise.fill()  # ahead of the first question, whose time is then not the noise's
-        return Session(self._ledger, self._data, noise, analyst, limit)
+        return Session(
+            self._ledger,
+            self._data,
+            noise,
+            analyst,
+            limit,
+            release=self.release,
+            calibration=self._calibration,
+            fixed_time=fixed_time,
+        )
 
     def verify(self, progress: Callable[[int], None] | None = None) -> Verification:
         """Replay all of it: hashes, charges, widths, records. LedgerCorrupt names what is wrong."""
@@ -322,7 +366,7 @@ class Dataset:
         folder = self.path / segments.FOLDER
         named = {segments.path_of(folder, s.digest).name for s in self._ledger.store.segments()}
         return Verification(
-            path=str(self.path),
+            name=self.path.name,
             entries=replayed.entries,
             records=replayed.state.records,
             answers=replayed.state.answers,
@@ -370,19 +414,14 @@ def create(
     _check_vacant(target)
     # Built beside its place and moved there whole, so that it is never seen half made.
     making = target.parent / f".{target.name}.creating-{uuid.uuid4().hex}"
+    doing = f"creating {target}"
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        making.mkdir(mode=0o700)  # who can read records can void the promise
-        (making / segments.FOLDER).mkdir()
-        Ledger.create(making, uuid.uuid4().hex, checked, schema)
-        segments.sync_folder(making)
-        making.rename(target)
-        segments.sync_folder(target.parent)
-    except OSError as error:
-        if isinstance(error, StorageFailed):
-            raise
-        reason = error.strerror or str(error)
-        raise StorageFailed(f"creating {target}", reason, "nothing was made") from error
+        with files.stored(doing, kept=False):
+            files.make_folder(making)  # who can read records can void the promise
+            files.make_folder(making / segments.FOLDER)
+            Ledger.create(making, uuid.uuid4().hex, checked, schema)
+            files.sync_folder(making)
+        files.name_files({making: target}, doing)
     finally:
         with contextlib.suppress(OSError):
             shutil.rmtree(making)
@@ -392,6 +431,33 @@ def create(
 def open(path: str | Path) -> Dataset:
     """A dataset that is there; opening reads no record and only the ends of the ledger."""
     return Dataset(Path(path))
+
+
+def repair_witness(
+    path: str | Path, head: str | None, progress: Callable[[int], None] | None = None
+) -> Verification:
+    """Verify a dataset whose witness is missing or can't be read, and make the witness anew.
+
+    Without its witness nothing in a folder can tell an older copy of the ledger from the newest.
+    So ``head`` is one that was noted elsewhere, which has to be in the ledger; None if there is
+    none, and then whoever repairs it vouches for that.
+    """
+    folder = Path(path).absolute()
+    if head is not None and not (len(head) >= 12 and set(head) <= set("0123456789abcdef")):
+        required = "12 digits of a head or more, as holdfast status prints them"
+        raise InvalidInput("the head", required, head)
+    with contextlib.suppress(LedgerCorrupt):
+        Witness(folder / WITNESS).read()
+        hint = "if the ledger is not the one it saw, restore the whole folder from one backup"
+        raise InvalidInput("the witness", "missing or damaged", "as it was written", hint)
+    with Dataset(folder, is_witnessed=False) as dataset:
+        entries = dataset._ledger.store.entries()
+        if head is not None and not any(one.hash.hex().startswith(head) for one in entries):
+            reason = f"it does not have the head {head}: it is an older copy, or another's"
+            raise LedgerCorrupt("the ledger", reason)
+        verified = dataset.verify(progress)
+        dataset._ledger.repair_witness()
+    return verified
 
 
 def _schema_of(columns: Mapping[str, str] | None, like: Any) -> Schema:

@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.errors import BudgetExhausted
-from holdfast.ledger.ledger import Ledger, Room
+from holdfast.ledger.view import Room, View
 from holdfast.mechanisms import to_float
 from holdfast.numerals import several
 from holdfast.queries import Form
 
 
 def refusal(
-    ledger: Ledger, room: Room, round: int, forms: Sequence[Form], analyst: str
+    view: View, room: Room, round: int, forms: Sequence[Form], analyst: str
 ) -> BudgetExhausted:
     """The error for queries that do not fit together at a round.
 
     ``room`` is what they do not fit: what is left for all, or within this analyst's limit.
     """
-    policy, records = ledger.policy, ledger.state.records
+    policy, records = view.policy, view.state.records
     price, slots = sum(form.price for form in forms), sum(form.slots for form in forms)
     needed, left = price * policy.mechanism.charge(round), room.filter.remaining(round)
     unasked = max(room.answers, 0)
     fits_at = policy.fits_at(room.filter, round, price) if slots <= unasked else None
     more = None if fits_at is None else max(fits_at - records, 0)
-    hint, what = _hint(ledger, room, round, forms, fits_at), ""
-    is_mine = ledger.fits(round, price, slots, ledger.room())  # it would fit without the limit
+    hint, what = _hint(view, room, round, forms, fits_at), ""
+    is_mine = view.fits(round, price, slots, view.room())  # it would fit without the limit
     if slots > unasked and (slots > len(forms) or is_mine):
         whose = f"the limit of analyst {analyst!r} does" if is_mine else "the plan's answers do"
         what = (
@@ -42,12 +42,10 @@ def refusal(
     return BudgetExhausted(to_float(needed), to_float(left), round, fits_at, more, hint, what)
 
 
-def _hint(
-    ledger: Ledger, room: Room, round: int, forms: Sequence[Form], fits_at: int | None
-) -> str:
-    policy, records = ledger.policy, ledger.state.records
+def _hint(view: View, room: Room, round: int, forms: Sequence[Form], fits_at: int | None) -> str:
+    policy, records = view.policy, view.state.records
     if fits_at is None:
-        fitting = ledger.answers_left(round, room)
+        fitting = view.answers_left(round, room)
         simple = all(form.price == 1 for form in forms)
         if fitting and len(forms) > 1 and simple:
             return f"{fitting:,} of the {len(forms):,} queries would fit"

@@ -5,59 +5,62 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Self, overload
+from typing import Any, NamedTuple, Self, overload
 
+from holdfast.data.calibration import Calibration
 from holdfast.data.growing import GrowingData, Progress
 from holdfast.errors import BudgetExhausted, InvalidInput, NotReady
+from holdfast.ledger.draft import Draft
 from holdfast.ledger.entries import Entry
-from holdfast.ledger.ledger import Ledger, Room
-from holdfast.ledger.store import Spent
+from holdfast.ledger.ledger import Ledger
+from holdfast.ledger.tables import Spent
 from holdfast.ledger.told import derived_told
+from holdfast.ledger.view import Room, View
 from holdfast.mechanisms import NoiseSource, to_float
 from holdfast.queries import (
     Charged,
-    CustomStatistic,
     Derived,
-    DerivedNumber,
     FitForm,
-    Form,
-    Gate,
     Query,
     ScalarQuery,
     Select,
-    Statistical,
-    query_of,
 )
-from holdfast.queries.statistical import written
-from holdfast.session.answering import answered, sources_of
+from holdfast.session.answering import answered, names_model
 from holdfast.session.answers import Answer, Choice, Result, result_of
 from holdfast.session.fitting import fitted
+from holdfast.session.questions import (
+    Asked,
+    Question,
+    Questions,
+    by_round,
+    check_rounds,
+    cost_of,
+    is_paid,
+    leaves_of,
+    numbered,
+)
 from holdfast.session.quotes import Budget, Limit, Quote
 from holdfast.session.refusals import refusal
+from holdfast.session.release import Release
 from holdfast.session.scorer import Scorer
 from holdfast.session.transcript import Transcript
 
 _LONGEST = 200
-_MOST_FORMS = 4096
 
 
-@dataclass(frozen=True)
-class _Question:
-    """A checked query, and the caller's key for it.
+class _Step(NamedTuple):
+    """What an ask comes to.
 
-    ``whole`` numbers the query that it is, or that it is a part of, among those asked together.
+    ``round`` is that of everything for which no key stands yet. ``due`` are questions that have no
+    answer, charged or not, and ``new_keys`` the places of those with a key that was not used yet.
     """
 
-    query: Charged
-    form: Form
-    key: str | None
-    whole: int = 0
-
-    @property
-    def canonical(self) -> str:
-        return self.form.canonical
+    round: int
+    asked: list[Asked]
+    due: dict[Asked, Question]
+    new_keys: set[int]
 
 
 class Session:
@@ -70,14 +73,21 @@ class Session:
         noise: NoiseSource,
         analyst: str,
         limit: float | None = None,
+        *,
+        release: Release | None = None,
+        calibration: Calibration | None = None,
+        fixed_time: bool | None = None,
     ) -> None:
         self._ledger = ledger
         self._data = data
         self._noise = noise
         self.analyst = checked_text("analyst", analyst)
         self._limit = None if limit is None else _share(limit, ledger)
+        self._release = release or Release()
+        self._calibration = calibration or Calibration(data)
+        self._fixed_time = fixed_time
         self._held: int | None = None
-        self._forms: dict[str, Form] = {}  # of queries that were checked before
+        self._questions = Questions(ledger)
 
     def __repr__(self) -> str:
         held = "" if self._held is None else f", held at {self._held:,}"
@@ -124,12 +134,11 @@ class Session:
             spent.answers,
         )
 
-    @property
-    def _room(self) -> Room:
+    def _room(self, view: View) -> Room:
         """What is left: of what all have, or of this analyst's limit."""
         if self._limit is None:
-            return self._ledger.room()
-        return self._ledger.room_within(self._limit, self.analyst)
+            return view.room()
+        return view.room_within(self._limit, self.analyst)
 
     @property
     def budget(self) -> Budget:
@@ -142,7 +151,7 @@ class Session:
         self._ledger.policy.check_round(round)
         with self._ledger.store.lock:
             self._ledger.refresh()
-            return self._ledger.answers_left(round, self._room)
+            return self._ledger.answers_left(round, self._room(self._ledger))
 
     @property
     def transcript(self) -> Transcript:
@@ -159,14 +168,14 @@ class Session:
 
     def quote(self, query: Query | str) -> Quote:
         """What an answer would cost and how wide it would be; free, and it touches no record."""
-        asked = self._query(query)
-        questions = [self._question(part, None) for part in _leaves(asked)]
+        asked = self._questions.query(query)
+        questions = [self._questions.question(part, None) for part in leaves_of(asked)]
         with self._ledger.store.lock:
             return self._quoted(asked, questions)
 
-    def _quoted(self, query: Query, questions: Sequence[_Question]) -> Quote:
+    def _quoted(self, query: Query, questions: Sequence[Question]) -> Quote:
         ledger, policy = self._ledger, self._ledger.policy
-        records = ledger.refresh().records
+        records, room = ledger.refresh().records, self._room(ledger)
         reason, more, fresh = None, None, questions
         try:
             round = policy.round_for(records, self._held)
@@ -174,12 +183,12 @@ class Session:
             round = policy.nearest_round(self._held or records)
             reason, more = str(error), error.numbers.get("more_records")
         else:
-            fresh = [q for q in questions if ledger.answered(q.canonical, round) is None]
-            price, slots = _cost(fresh)
-            if fresh and not ledger.fits(round, price, slots, self._room):
-                refused = self._refusal(round, fresh)
+            fresh = [q for q in questions if not is_paid(ledger, q.canonical, round)]
+            price, slots = cost_of(fresh)
+            if fresh and not ledger.fits(round, price, slots, room):
+                refused = self._refusal(ledger, round, fresh)
                 reason, more = str(refused), refused.more_records
-        price, slots = _cost(fresh)
+        price, slots = cost_of(fresh)
         return Quote(
             query=query.canonical,
             round=round,
@@ -191,21 +200,20 @@ class Session:
             recorded=not fresh,
             reason=reason,
             more_records=more,
-            remaining=to_float(self._room.filter.remaining(round)),
-            answers_left=ledger.answers_left(round, self._room),
-            answers_left_after=self._left_after(round, price, slots),
+            remaining=to_float(room.filter.remaining(round)),
+            answers_left=ledger.answers_left(round, room),
+            answers_left_after=self._left_after(room, round, price, slots),
         )
 
-    def _left_after(self, round: int, price: int, slots: int) -> int:
+    def _left_after(self, room: Room, round: int, price: int, slots: int) -> int:
         """How many answers would fit at a round after some of that price."""
-        room, policy = self._room, self._ledger.policy
-        charge = policy.mechanism.charge(round)
+        charge = self._ledger.policy.mechanism.charge(round)
         affordable = room.filter.remaining(round) // charge - price
         return max(0, min(affordable, room.answers - slots))
 
-    def _refusal(self, round: int, questions: Iterable[_Question]) -> BudgetExhausted:
+    def _refusal(self, view: View, round: int, questions: Iterable[Question]) -> BudgetExhausted:
         forms = [question.form for question in questions]
-        return refusal(self._ledger, self._room, round, forms, self.analyst)
+        return refusal(view, self._room(view), round, forms, self.analyst)
 
     # -------------------------------------------------------------------------------- ask
 
@@ -226,12 +234,12 @@ class Session:
         caller's own a question that is repeated, after a crash say, gives the recorded answer too,
         whatever the round is by then. ``progress`` is told how many records were gone through.
         """
-        asked = self._query(query)
+        asked = self._questions.query(query)
         if key is not None:
             key = checked_text("key", key)
         if isinstance(asked, Derived):
             return self._derive(asked, key, progress)
-        [result] = self._ask([self._question(asked, key)], progress)
+        [result] = self._ask([self._questions.question(asked, key)], progress)
         return _renamed(result, asked)
 
     def ask_many(
@@ -249,8 +257,8 @@ class Session:
             raise InvalidInput("queries", "a list of queries", queries)
         if key is not None:
             key = checked_text("key", key)
-        asked = [self._query(query) for query in queries]
-        leaves = [_leaves(query) for query in asked]
+        asked = [self._questions.query(query) for query in queries]
+        leaves = [leaves_of(query) for query in asked]
         results = iter(self._ask_leaves(leaves, key, progress, key))
         return tuple(self._concluded(query, results, None) for query in asked)
 
@@ -265,230 +273,282 @@ class Session:
         flat = [(leaf, whole) for whole, listed in enumerate(leaves) for leaf in listed]
         keys: list[str | None] = [None] * len(flat)
         if key is not None:
-            keys = [_numbered(key, i) for i in range(len(flat))]
+            keys = [numbered(key, i) for i in range(len(flat))]
         if of_all is not None and keys:
             keys[0] = of_all  # so that it is taken, whatever it is used for next
         questions = [
-            self._question(leaf, one, whole) for (leaf, whole), one in zip(flat, keys, strict=True)
+            self._questions.question(leaf, one, whole)
+            for (leaf, whole), one in zip(flat, keys, strict=True)
         ]
         return self._ask(questions, progress, of_all)
 
     def _derive(self, query: Derived, key: str | None, progress: Progress | None) -> Result:
-        """Ask for what it is made of, in one step, then keep what follows, in another.
-
-        In between nothing has been told.
-        """
-        if key is not None:
-            known = self._keyed(key, query.canonical)
-            if known is not None:
-                return result_of(known, self._ledger, recorded=True)
-        results = self._ask_leaves([_leaves(query)], key, progress)
+        """Ask for what it is made of, then keep what follows; in between nothing has been told."""
+        known = self._keyed(self._ledger, key, query.canonical)
+        if known is not None:
+            return result_of(known, self._ledger, recorded=True)
+        results = self._ask_leaves([leaves_of(query)], key, progress)
         return self._concluded(query, iter(results), key)
 
     def _concluded(self, query: Query, results: Iterator[Result], key: str | None) -> Result:
-        """The result of a query, from those of its leaves, which are taken in order."""
+        """The result of a query, from those of its leaves, which are taken in order.
+
+        What follows from answers that were all recorded before is implied by their entries. It gets
+        an entry of its own only if the caller has a key for it.
+        """
         if not isinstance(query, Derived):
             return _renamed(next(results), query)
         parts = [self._concluded(part, results, None) for part in query.parts]
         round, ledger = parts[0].round, self._ledger
-        with ledger.store.lock:
-            known = ledger.answered(query.canonical, round)
+        known = ledger.answered(query.canonical, round)
         if known is not None and key is None:
             return result_of(known, ledger, recorded=True)
         entries = [part.entry for part in parts]
-        with ledger.writing():
-            keyed = self._keyed(key, query.canonical)  # others may have come first by now
-            known = keyed or ledger.answered(query.canonical, round)
+        body = {
+            "query": query.text,
+            "parts": entries,
+            **derived_told(query, entries, ledger),
+            "analyst": self.analyst,
+        }
+        is_implied = all(part.recorded for part in parts)
+        if is_implied and key is None:
+            return self._implied({**body, "query": query.canonical}, parts[-1].analyst, round)
+        with ledger.writing() as draft:
+            keyed = self._keyed(draft, key, query.canonical)  # others may have come first by now
+            known = keyed or draft.answered(query.canonical, round)
             recorded = known is not None
             if known is None:
-                body = {
-                    "query": query.text,
-                    "parts": entries,
-                    **derived_told(query, entries, ledger),
-                    "analyst": self.analyst,
-                }
-                known = ledger.add_derived(body, query.canonical, round, key)
+                known = draft.add_derived(body, query.canonical, round, key, free=is_implied)
             elif key is not None and keyed is None:
-                ledger.add_key(key, known)
+                draft.add_key(key, known, self.analyst)
         return result_of(known, ledger, recorded)
+
+    def _implied(self, body: Mapping[str, Any], analyst: str, round: int) -> Result:
+        """What follows from recorded answers, the same whoever asks.
+
+        It has the number of the last of them, and the name of the analyst who asked for that.
+        """
+        ledger = self._ledger
+        with ledger.store.lock:
+            state, left = ledger.refresh(), ledger.answers_left(round)
+        told = {"canonical": body["query"], "round": round, **body, "analyst": analyst}
+        told |= {"left": left, "time": state.time, "after": state.to_dict()}
+        entry = Entry(max(body["parts"]), "derived", "", b"", told)
+        return result_of(entry, ledger, recorded=True)
 
     def _ask(
         self,
-        questions: Sequence[_Question],
+        questions: Sequence[Question],
         progress: Progress | None = None,
         of_all: str | None = None,
     ) -> list[Result]:
-        ledger = self._ledger
-        with ledger.store.lock:
-            self._check_list(of_all, questions)
-            round, known, fresh = self._decide(questions, None)
-            head = ledger.head.seq
-        exact = self._exact(fresh, round, progress)
-        if not fresh and not any(question.key for question in questions):
-            known = {i: self._answered(question, round) for i, question in enumerate(questions)}
-        if len(known) == len(questions):
-            return [result_of(known[i], ledger, recorded=True) for i in range(len(questions))]
-        with ledger.writing():
-            if ledger.head.seq != head:  # somebody wrote meanwhile: decide again, now nobody can
-                self._check_list(of_all, questions)
-                _, known, fresh = self._decide(questions, round)
-            bodies = {
-                canonical: answered(question.form, exact[canonical], ledger, round, self._noise)
-                for canonical, question in fresh.items()
-            }
-            entries = [
-                (known[i], True) if i in known else self._entry(question, round, bodies)
-                for i, question in enumerate(questions)
-            ]
-        return [result_of(entry, ledger, recorded) for entry, recorded in entries]
+        """Refuse, or charge, then evaluate, then answer.
 
-    def _check_list(self, key: str | None, questions: Sequence[_Question]) -> None:
+        Every refusal comes first, and the charge is durable before any record is touched. If the
+        ask is cut off after that, whoever asks the same again gets the answer, without a charge.
+        """
+        step = self._decide(self._ledger, questions, None, of_all)
+        answered: set[Asked] = set()
+        if step.due:
+            self._check_evaluable(step.due)
+            with self._data.in_flight.taken(step.due):
+                step, answered = self._evaluate(questions, step.round, progress, of_all)
+        elif step.new_keys:
+            with self._ledger.writing() as draft:
+                step = self._decide(draft, questions, step.round, of_all)
+                self._settle(draft, questions, step, {})
+        return self._results(step, answered)
+
+    def _evaluate(
+        self,
+        questions: Sequence[Question],
+        round: int,
+        progress: Progress | None,
+        of_all: str | None,
+    ) -> tuple[_Step, set[Asked]]:
+        """Charge, evaluate and answer; others may have been first, so decide once more.
+
+        If all sums are at hand no record is touched, and charge and answer are one step. Otherwise
+        the answer is held back before it is committed, not after: others see commits.
+        """
+        ledger = self._ledger
+        step = self._decide(ledger, questions, round, of_all)
+        known = self._known(step.due)
+        drawn = {} if known is None else self._drawn(step.due, known)
+        expected = self._expected(step.due) if known is None else 0.0
+        with ledger.writing() as draft:
+            step = self._decide(draft, questions, round, of_all)
+            answered = self._settle(draft, questions, step, drawn)
+        if known is None and step.due:
+            with self._release.held(expected):
+                drawn = self._drawn(step.due, self._exact(step.due, progress))
+            with ledger.writing() as draft:
+                answered = self._tell(draft, step.due, drawn)
+        return step, answered
+
+    def _decide(
+        self, view: View, questions: Sequence[Question], round: int | None, of_all: str | None
+    ) -> _Step:
+        """The rounds, what callers' keys stand for, and what is due; or a refusal.
+
+        It knows sizes, charges and what was asked before, never a record.
+        """
+        self._check_list(view, of_all, questions)
+        keyed = [self._keyed(view, question.key, question.canonical) for question in questions]
+        if round is None:
+            records = self._ledger.refresh().records
+            round = 0 if all(keyed) else view.policy.round_for(records, self._held)
+        asked = [
+            (question.canonical, round if entry is None else int(entry.read()["round"]))
+            for question, entry in zip(questions, keyed, strict=True)
+        ]
+        check_rounds(questions, asked)
+        due: dict[Asked, Question] = {}
+        for one, question in zip(asked, questions, strict=True):
+            if view.answered(*one) is None:
+                due.setdefault(one, question)
+        # A charge that is gone by now was answered since: others may be quicker than these reads.
+        unpaid = [question for one, question in due.items() if not is_paid(view, *one)]
+        if unpaid and not view.fits(round, *cost_of(unpaid), self._room(view)):
+            raise self._refusal(view, round, unpaid)
+        pairs = enumerate(zip(questions, keyed, strict=True))
+        new_keys = {i for i, (question, entry) in pairs if question.key and entry is None}
+        return _Step(round, asked, due, new_keys)
+
+    def _settle(
+        self,
+        draft: Draft,
+        questions: Sequence[Question],
+        step: _Step,
+        drawn: Mapping[Asked, dict[str, Any]],
+    ) -> set[Asked]:
+        """Charge what is due, or answer it if that was drawn already, and note new keys."""
+        answered_now: set[Asked] = set()
+        for i, (question, asked) in enumerate(zip(questions, step.asked, strict=True)):
+            entry = draft.answered(*asked) or draft.charged(*asked)
+            if entry is not None and i in step.new_keys:
+                draft.add_key(str(question.key), entry, self.analyst)
+            elif entry is None and asked not in drawn:
+                bill = {"query": question.query.text, "analyst": self.analyst}
+                draft.add_charge(bill, question.form, asked[1], question.key)
+            elif entry is None:
+                answered_now |= self._tell(draft, {asked: question}, drawn, question.key)
+        return answered_now | (self._tell(draft, step.due, drawn) if drawn else set())
+
+    def _drawn(
+        self, due: Mapping[Asked, Question], exact: Mapping[Asked, list[Any]]
+    ) -> dict[Asked, dict[str, Any]]:
+        """What is to be told of each question, with its noise; nobody has seen it yet."""
+        policy = self._ledger.policy
+        return {
+            asked: answered(question.form, exact[asked], policy, asked[1], self._noise)
+            for asked, question in due.items()
+        }
+
+    def _tell(
+        self,
+        draft: Draft,
+        due: Mapping[Asked, Question],
+        drawn: Mapping[Asked, dict[str, Any]],
+        key: str | None = None,
+    ) -> set[Asked]:
+        """Keep the answers to what is still unanswered; which they are."""
+        answered_now = set()
+        for asked, question in due.items():
+            if draft.answered(*asked) is None:
+                body = drawn[asked]
+                told = {"query": question.query.text, **body, "analyst": self.analyst}
+                if isinstance(question.query, Select):
+                    told["name"] = question.query.names[body["chosen"]]
+                draft.add_answer(told, question.form, asked[1], key)
+                answered_now.add(asked)
+        return answered_now
+
+    def _results(self, step: _Step, answered: set[Asked]) -> list[Result]:
+        """What each question comes to; who asks the same twice at once finds the first answer."""
+        results, new = [], set(answered)
+        for asked in step.asked:
+            entry = self._ledger.answered(*asked)
+            assert entry is not None
+            results.append(result_of(entry, self._ledger, recorded=asked not in new))
+            new.discard(asked)
+        return results
+
+    def _check_list(self, view: View, key: str | None, questions: Sequence[Question]) -> None:
         """The key of a list of queries stands for that list: no other, none longer or shorter."""
         if key is None:
             return
-        store = self._ledger.store
-        used = [store.keyed(str(question.key)) is not None for question in questions]
-        is_longer = store.keyed(_numbered(key, len(questions))) is not None
+        used = [view.keyed(str(question.key)) is not None for question in questions]
+        is_longer = view.keyed(numbered(key, len(questions))) is not None
         if is_longer or any(used) != all(used):
             required = "new for each list of queries: it was used for another one"
             raise InvalidInput("key", required, key)
 
+    def _check_evaluable(self, due: Mapping[Asked, Question]) -> None:
+        """Refuse what can't be evaluated, whatever records hold, before it is charged."""
+        for round, sources in by_round(due).items():
+            flat = [one for listed in sources.values() for one in listed]
+            self._data.check_evaluable(flat, round)
+            # How long records take to load depends on how long their texts are.
+            loading = self._calibration.loading(round) if self._is_held_back(due) else 0.0
+            with self._release.held(loading):
+                self._data.load(round)
+
+    def _is_held_back(self, due: Mapping[Asked, Question]) -> bool:
+        """Whether the answers are released at a time that does not depend on records."""
+        if self._fixed_time is not None:
+            return self._fixed_time
+        return any(names_model(question.form) for question in due.values())
+
+    def _expected(self, due: Mapping[Asked, Question]) -> float:
+        """How many seconds an evaluation takes, by public facts; 0 if it is not held back."""
+        if not self._is_held_back(due):
+            return 0.0
+        expected = 0.0
+        for round, sources in by_round(due).items():
+            flat = [source for listed in sources.values() for source in listed]
+            expected += self._calibration.seconds(flat, round)
+        for (_, round), question in due.items():
+            if isinstance(question.form, FitForm):
+                expected += self._calibration.fit_seconds(question.form, round)
+        return expected
+
+    def _known(self, due: Mapping[Asked, Question]) -> dict[Asked, list[Any]] | None:
+        """What is due, if it can be told without touching a record."""
+        known: dict[Asked, list[Any]] = {}
+        for round, sources in by_round(due).items():
+            for asked, listed in sources.items():
+                found = self._data.known(listed, round) if listed else None
+                if found is None:
+                    return None
+                known[asked] = list(found)
+        return known
+
     def _exact(
-        self, fresh: Mapping[str, _Question], round: int, progress: Progress | None
-    ) -> dict[str, list[Any]]:
-        """What the new questions need of the snapshot, all in one go.
+        self, due: Mapping[Asked, Question], progress: Progress | None
+    ) -> dict[Asked, list[Any]]:
+        """What is due, from the records, all of a round in one go.
 
         A fit goes its own way; its noise is in what it brings already.
         """
-        sources = {canonical: sources_of(question.form) for canonical, question in fresh.items()}
-        flat = [source for listed in sources.values() for source in listed]
-        found = iter(self._data.exact(flat, round, progress)) if flat else iter(())
-        exact: dict[str, list[Any]] = {
-            canonical: [next(found) for _ in listed] for canonical, listed in sources.items()
-        }
-        for canonical, question in fresh.items():
+        exact: dict[Asked, list[Any]] = {}
+        for round, sources in by_round(due).items():
+            flat = [source for listed in sources.values() for source in listed]
+            found = iter(self._data.exact(flat, round, progress)) if flat else iter(())
+            exact |= {asked: [next(found) for _ in listed] for asked, listed in sources.items()}
+        for asked, question in due.items():
             if isinstance(question.form, FitForm):
-                parts = (self._data, self._ledger.policy, round, self._noise, progress)
-                exact[canonical] = [fitted(question.form, *parts)]
+                parts = (self._data, self._ledger.policy, asked[1], self._noise, progress)
+                exact[asked] = [fitted(question.form, *parts)]
         return exact
 
-    def _decide(
-        self, questions: Sequence[_Question], round: int | None
-    ) -> tuple[int, dict[int, Entry], dict[str, _Question]]:
-        """The round, what callers' keys stand for, and what is new; or a refusal.
-
-        It knows sizes, charges and what was asked before, never a record.
-        """
-        ledger = self._ledger
-        records = ledger.refresh().records
-        known = {}
-        for i, question in enumerate(questions):
-            entry = self._keyed(question.key, question.canonical)
-            if entry is not None:
-                known[i] = entry
-        is_known = len(known) == len(questions)
-        if round is None:
-            round = 0 if is_known else ledger.policy.round_for(records, self._held)
-        _check_rounds(questions, known, round)
-        if is_known:
-            return round, known, {}
-        fresh = {
-            question.canonical: question
-            for i, question in enumerate(questions)
-            if i not in known and ledger.answered(question.canonical, round) is None
-        }
-        if fresh and not ledger.fits(round, *_cost(fresh.values()), self._room):
-            raise self._refusal(round, fresh.values())
-        return round, known, fresh
-
-    def _entry(
-        self, question: _Question, round: int, bodies: dict[str, dict[str, Any]]
-    ) -> tuple[Entry, bool]:
-        """Within the transaction: the entry of a question, and whether it was there already.
-
-        Each noise is used once; who asks the same again in one batch finds the first answer.
-        """
-        body = bodies.pop(question.canonical, None)
-        if body is not None:
-            told = {"query": question.query.text, **body, "analyst": self.analyst}
-            if isinstance(question.query, Select):
-                told["name"] = question.query.names[body["chosen"]]
-            return self._ledger.add_answer(told, question.form, round, question.key), False
-        entry = self._answered(question, round)
-        if question.key is not None:
-            self._ledger.add_key(question.key, entry)
-        return entry, True
-
-    def _answered(self, question: _Question, round: int) -> Entry:
-        """The answer to a question that is known to have one."""
-        entry = self._ledger.answered(question.canonical, round)
-        assert entry is not None
-        return entry
-
-    def _query(self, query: object) -> Query:
-        if isinstance(query, str):
-            query = query_of(query)
-        if not isinstance(query, Query):
-            required = "a query, such as fraction('age > 65'), or its text"
-            raise InvalidInput("the query", required, type(query).__name__)
-        resolved: Query = self._resolved(query)
-        if isinstance(resolved, Gate):
-            self._check_limit(resolved)
-        return resolved
-
-    def _check_limit(self, gate: Gate) -> None:
-        """A limit that no value can reach makes a gate that is always open, or never."""
-        asked = gate.query
-        if isinstance(asked, DerivedNumber):
-            low, high = asked.low, asked.high
-        else:
-            form = asked.form(self._ledger.schema)
-            low, high = form.low, form.high
-        if not low <= gate.limit <= high:
-            percent = "; write 0.4 for 40 %" if (low, high) == (0.0, 1.0) else ""
-            required = f"within what the query can give, {low:g} to {high:g}{percent}"
-            raise InvalidInput(gate.side, required, gate.limit)
-
-    def _resolved(self, query: Any) -> Any:
-        """With what the custodian declared of registered statistics filled in."""
-        match query:
-            case CustomStatistic():
-                declared = self._ledger.declared(query.name)
-                return query if declared is None else query.resolved(declared)
-            case Gate():
-                return replace(query, query=self._resolved(query.query))
-            case Select():
-                return replace(query, candidates=tuple(map(self._resolved, query.candidates)))
-            case _:
-                return query
-
-    def _question(self, query: Query, key: str | None, whole: int = 0) -> _Question:
-        assert isinstance(query, Charged)
-        form = self._forms.get(query.canonical)
-        if form is None:
-            if not isinstance(query, Select):  # which sees to it by itself
-                written(query)  # a part may be longer than the whole; replay has to read it back
-            form = query.form(self._ledger.schema)
-            self._ledger.policy.check_covers(form)
-            self._ledger.check_registered(form)
-            if isinstance(query, Statistical):  # asked most; forms of models hold the models
-                if len(self._forms) >= _MOST_FORMS:
-                    self._forms.clear()
-                self._forms[query.canonical] = form
-        return _Question(query, form, key, whole)
-
-    def _keyed(self, key: str | None, canonical: str) -> Entry | None:
-        """The answer that a caller's key stands for already."""
-        entry = None if key is None else self._ledger.store.keyed(key)
+    def _keyed(self, view: View, key: str | None, canonical: str) -> Entry | None:
+        """The answer, or the charge for it, that a caller's key stands for already."""
+        entry = None if key is None else view.keyed(key)
         if entry is not None and entry.read().get("canonical") != canonical:
             required = "new for each query: it was used for another one"
             raise InvalidInput("key", required, key)
         return entry
-
-
-def _numbered(key: str, i: int) -> str:
-    """The key of one part of what a caller's key stands for."""
-    return f"{key}/{i}"
 
 
 def _renamed(result: Result, query: Query) -> Result:
@@ -496,30 +556,6 @@ def _renamed(result: Result, query: Query) -> Result:
     if isinstance(result, Choice) and isinstance(query, Select):
         return replace(result, name=query.names[result.index])
     return result
-
-
-def _leaves(query: Query) -> list[Charged]:
-    """What is charged of a query: itself, or what it is derived from."""
-    if isinstance(query, Derived):
-        return [leaf for part in query.parts for leaf in _leaves(part)]
-    assert isinstance(query, Charged)
-    return [query]
-
-
-def _check_rounds(questions: Sequence[_Question], known: Mapping[int, Entry], round: int) -> None:
-    """The parts of one query are of one round, whatever keys were used for some of them before."""
-    rounds: dict[int, int] = {}
-    for i, question in enumerate(questions if known else ()):
-        found = known[i].read()["round"] if i in known else round
-        if rounds.setdefault(question.whole, found) != found:
-            required = "new for each query: it was used for a part of this one, at another round"
-            raise InvalidInput("key", required, question.key)
-
-
-def _cost(questions: Iterable[_Question]) -> tuple[int, int]:
-    """The price of questions, and how many answers they count for."""
-    forms = [question.form for question in questions]
-    return sum(form.price for form in forms), sum(form.slots for form in forms)
 
 
 def _share(limit: object, ledger: Ledger) -> Spent:

@@ -256,10 +256,18 @@ def test_thousands_of_texts(length):
     assert found == [2] * 7 + [1] * (15_000 - 7) + [15_000]
 
 
-def test_texts_for_which_there_is_no_table_are_found_all_the_same(monkeypatch):
-    monkeypatch.setattr(texts_of_polars, "_MOST_TRIES", 0)
-    assert texts_of_polars.TextCells(["a"])._table is None
+def test_a_seed_that_does_not_do_is_followed_by_another(monkeypatch):
+    placed, tried = texts_of_polars._placed, []
+
+    def placed_at_last(*given):
+        tried.append(given)
+        if len(tried) < 4:
+            raise texts_of_polars._Collision
+        return placed(*given)
+
+    monkeypatch.setattr(texts_of_polars, "_placed", placed_at_last)
     assert counted("histogram(s in ('a', 'b'))", s=["a", None, "b", "c", "b"]) == [1, 2, 2]
+    assert len({tuple(buckets) for buckets, *_ in tried}) > 1
 
 
 def test_nulls_hide_what_lies_below_them():

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from holdfast.data.engines import PolarsEngine, polars_engine, polars_printer
+from holdfast.data.engines import PolarsEngine, polars_engine, polars_numbers
 from holdfast.errors import InvalidInput
 from holdfast.queries import Schema, fraction, mean
 
@@ -166,6 +166,67 @@ def test_text_is_code_points_and_cases_are_of_ascii(text, expected):
     assert counted(text, s=s) == expected
 
 
+LONG = "x" * 256
+MIXED = ["x" * 255 + "é", "x" * 254 + "é", "x" * 253 + "\U0001f600", "é" * 200, LONG, LONG + "y"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"s = '{'x' * 255}'", 1),
+        (f"s = '{LONG}'", 2),
+        (f"s = '{LONG}y'", 0),
+        (f"s in ('{LONG}y', '{LONG}', 'a')", 2),
+        (f"s < '{LONG}y'", 4),
+        (f"s >= '{LONG}y'", 3),
+        (f"starts_with(s, '{LONG}y')", 0),
+        (f"ends_with(s, '{LONG}')", 2),
+        (f"contains(s, '{LONG}y') or contains(s, 'y')", 0),
+        ("length(s) = 255", 2),
+        ("length(s) = 253", 1),
+        ("length(s) = 128", 1),
+        ("upper(s) = s", 1),
+        ("s is null", 1),
+    ],
+)
+def test_texts_are_read_up_to_256_bytes(text, expected):
+    assert counted(text, s=[*MIXED, "z", None]) == expected
+
+
+def test_records_are_kept_as_they_are():
+    frame = pl.DataFrame({"s": [LONG + "y", "a"]})
+    engine = engine_of(frame, frame)
+    assert engine.frame(0, 4)["s"].to_list() == [LONG + "y", "a"] * 2
+    assert engine.sums([fraction("length(s) > 256").measure(SCHEMA)], 0, 4) == [0]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 8, 9, 12, 13, 16, 17, 64, 255, 256])
+def test_tests_of_texts_at_every_width(size):
+    """Against Python, on texts that are a little shorter, longer and other than the literal."""
+    part = ("aB" * 130)[:size]
+    texts = [part, part[:-1], part + "a", "a" + part, part[:-1] + "c", part.lower(), "", None]
+    texts += [part.upper(), part * 2, part[::-1]]
+    known = [one[:256] for one in texts if one is not None]
+    tests = {
+        f"s = '{part}'": lambda one: one == part,
+        f"lower(s) = '{part.lower()}'": lambda one: one.lower() == part.lower(),
+        f"upper(s) <> '{part.upper()}'": lambda one: one.upper() != part.upper(),
+        f"s < '{part}'": lambda one: one < part,
+        f"s <= '{part}'": lambda one: one <= part,
+        f"lower(s) > '{part}'": lambda one: one.lower() > part,
+        f"starts_with(s, '{part}')": lambda one: one.startswith(part),
+        f"ends_with(s, '{part}')": lambda one: one.endswith(part),
+        f"ends_with(lower(s), '{part.lower()}')": lambda one: one.lower().endswith(part.lower()),
+        f"starts_with(upper(s), '{part.upper()}')": lambda one: one.upper().startswith(
+            part.upper()
+        ),
+    }
+    if size <= 17:
+        tests[f"contains(s, '{part}')"] = lambda one: part in one
+    for text, holds in tests.items():
+        assert counted(text, s=texts) == sum(map(holds, known)), text
+
+
 def test_long_ranges_are_summed_in_pieces(monkeypatch):
     monkeypatch.setattr(polars_engine, "_MOST_ROWS", 3)
     engine = engine_of(pl.DataFrame({"n": list(range(10))}))
@@ -228,11 +289,11 @@ class TestWorkDoesNotDependOnRecords:
     def test_every_branch_is_evaluated_on_every_record(self, text, truth, monkeypatch):
         seen = []
 
-        def counting(operands):
-            seen.append(max(len(series) for series in operands))
+        def counting(*operands):
+            seen.append(max(numbers.size for numbers in operands))
             return operands[1]
 
-        monkeypatch.setitem(polars_printer._UFUNCS, "/", counting)
+        monkeypatch.setitem(polars_numbers.UFUNCS, "/", counting)
         frame = pl.DataFrame({"p": pl.Series([truth] * 50, dtype=pl.Boolean()), "x": [2.0] * 50})
         engine_of(frame).sums([fraction(text).measure(SCHEMA)], 0, 50)
         assert sum(seen) == 50
@@ -272,10 +333,10 @@ def test_deep_expressions_do_not_explode(text):
     def test_arithmetic_takes_values_and_nulls_apart_the_same_way_for_all(self, nulls):
         """Whether a column has a null must not decide how it is computed."""
         column = pl.Series([None] * nulls + [2.0] * (50 - nulls), dtype=pl.Float64())
-        values, known = polars_printer._parts(column)
+        values = polars_numbers.marked_numbers(column)
         assert values.dtype == float
-        assert values.tolist() == [0.0] * nulls + [2.0] * (50 - nulls)
-        assert known.tolist() == [False] * nulls + [True] * (50 - nulls)
+        assert np.isnan(values).tolist() == [True] * nulls + [False] * (50 - nulls)
+        assert values[nulls:].tolist() == [2.0] * (50 - nulls)
 
     def test_no_result_is_subnormal(self):
         text = "x * 1e-150 * 1e-100 * 1e-60 <> 0 or x * 1e-140 / 1e11 <> 0"

@@ -46,35 +46,34 @@ def evaluated(model, want, frame=FRAME, limits=None, size=1 << 16):
         results = list(runner.evaluate(blocks))
         assert runner._crew is None  # no process was started
     values = np.concatenate([result.values for result in results])
-    return values, np.concatenate([result.known for result in results]), runner.gave_up
+    return values, np.concatenate([result.known for result in results])
 
 
 @pytest.mark.parametrize("model", [LogisticRegression(), SGDClassifier(random_state=1)])
 def test_labels_are_the_estimators_own(model) -> None:
     model.fit(MATRIX[:500], LABELS[:500])
-    values, known, _ = evaluated(model, "labels")
+    values, known = evaluated(model, "labels")
     assert known.all()
     assert (model.classes_[values] == model.predict(MATRIX)).all()
 
 
 def test_scores_are_the_estimators_own() -> None:
     classifier = LogisticRegression().fit(MATRIX[:500], LABELS[:500])
-    values, known, _ = evaluated(classifier, "scores")
+    values, known = evaluated(classifier, "scores")
     assert known.all()
     assert values == pytest.approx(classifier.predict_proba(MATRIX), abs=1e-14)
     regressor = Ridge().fit(MATRIX[:500], MATRIX[:500, 0] * 3)
-    values, _, _ = evaluated(regressor, "scores")
+    values, _ = evaluated(regressor, "scores")
     assert values[:, 0] == pytest.approx(regressor.predict(MATRIX), abs=1e-12)
 
 
 def test_a_missing_value_costs_its_record_alone_its_value() -> None:
     model = LogisticRegression().fit(MATRIX[:500], LABELS[:500])
-    whole, _, _ = evaluated(model, "scores")
+    whole, _ = evaluated(model, "scores")
     gone = np.zeros(SIZE, bool)
     gone[[0, 17, 65_535, 65_536, SIZE - 1]] = True
     frame = FRAME.with_columns(pl.when(~pl.Series(gone)).then(pl.col("a")).alias("a"))
-    values, known, gave_up = evaluated(model, "scores", frame)
-    assert not gave_up
+    values, known = evaluated(model, "scores", frame)
     assert (known == ~gone).all()
     assert (values[known] == whole[known]).all()  # to the last bit
     assert np.isnan(values[gone]).all()
@@ -82,7 +81,7 @@ def test_a_missing_value_costs_its_record_alone_its_value() -> None:
 
 def test_how_records_are_cut_into_blocks_and_chunks_makes_no_difference() -> None:
     model = LogisticRegression().fit(MATRIX[:500], LABELS[:500])
-    whole, _, _ = evaluated(model, "labels")
+    whole, _ = evaluated(model, "labels")
     pieces = pl.concat([FRAME.slice(0, 1000), FRAME.slice(1000, 64_000), FRAME.slice(65_000)])
     for frame, size in ((FRAME, 1 << 12), (pieces, 1 << 16), (pieces.rechunk(), 999)):
         assert (evaluated(model, "labels", frame, size=size)[0] == whole).all()
@@ -145,6 +144,10 @@ def test_what_can_not_be_used_is_refused() -> None:
         ModelRunner(payload_of(regressor), FEATURES, "labels")
 
 
-def test_it_gives_up_like_any_other() -> None:
+def test_it_is_refused_unless_the_worst_case_fits_like_any_other() -> None:
     model = LogisticRegression().fit(MATRIX[:500], LABELS[:500])
-    assert evaluated(model, "labels", limits=Limits(seconds_in_all=1e-9))[2]
+    limits = Limits(seconds_in_all=1e-9)
+    with ModelRunner(payload_of(model), FEATURES, "labels", limits) as runner:
+        with pytest.raises(InvalidInput, match="leave seconds_in_all"):
+            runner.check_time(5_000)
+        assert evaluated(model, "labels", limits=limits)[1].all()  # and else no clock ends it

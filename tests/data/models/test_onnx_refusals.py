@@ -360,7 +360,16 @@ def test_trees_in_which_one_could_go_round(change, says):
 
 
 def test_trees_that_are_fine():
-    straight = {**looping(), "nodes_truenodeids": [1, 0, 3, 4, 0]}
+    straight = {
+        **looping(),
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "BRANCH_LEQ", "LEAF", "LEAF"],
+        "nodes_truenodeids": [1, 0, 3, 0, 0],
+        "nodes_falsenodeids": [2, 0, 4, 0, 0],
+        "target_treeids": [0] * 3,
+        "target_nodeids": [1, 3, 4],
+        "target_ids": [0] * 3,
+        "target_weights": [1.0, 7.0, 2.0],
+    }
     Graph.of(model(ml("TreeEnsembleRegressor", "x", "y", **straight)).SerializeToString())
     two = {
         **straight,
@@ -371,6 +380,10 @@ def test_trees_that_are_fine():
         },
         "nodes_treeids": [0] * 5 + [7] * 5,
         "nodes_nodeids": [0, 1, 2, 3, 4] * 2,
+        "target_treeids": [0] * 3 + [7] * 3,
+        "target_nodeids": [1, 3, 4] * 2,
+        "target_ids": [0] * 6,
+        "target_weights": [1.0, 7.0, 2.0] * 2,
     }
     Graph.of(model(ml("TreeEnsembleRegressor", "x", "y", **two)).SerializeToString())
 
@@ -469,3 +482,60 @@ def test_long_labels():
                 Graph.of(graph.SerializeToString())
             else:
                 refused(graph, "1,000 bytes")
+
+
+# ---------------------------------------------------------------- whether a record fails
+
+
+def test_a_record_does_not_decide_whether_a_call_fails_or_what_it_costs():
+    """Each of these raised, or took much longer, for some values."""
+    text = [("x", TensorProto.STRING, [None, 1])]
+    for to in (1, 7, 9, 11):
+        cast = model(node("Cast", "x", "y", to=to), inputs=text)
+        refused(cast, "casts of a record's texts.*LabelEncoder")
+    same = model(node("Cast", "x", "y", to=8), inputs=text, output=("y", TensorProto.STRING, None))
+    Graph.of(same.SerializeToString())
+    refused(model(node("Mod", "x c", "y", fmod=1), constants={"c": f(2)}), "Mod of floats")
+    refused(model(node("Cast", "x", "d", to=11), node("Sin", "d", "y")), "Sin of doubles.*cast")
+    Graph.of(model(node("Sin", "x", "y")).SerializeToString())
+    for operator in ["Acosh", "Asinh", "Atanh", "Cosh", "Sinh", "Tan"]:
+        refused(model(node(operator, "x", "y")), operator)
+    scores = {"coefficients": [1.0] * 3, "post_transform": "PROBIT"}
+    refused(model(ml("LinearRegressor", "x", "y", **scores)), "PROBIT")
+    machine = {"classlabels_ints": [1, 2, 3], "prob_a": [1.0] * 3, "prob_b": [1.0] * 3}
+    refused(model(ml("SVMClassifier", "x", "l y", **machine)), "several classes")
+
+
+@pytest.mark.parametrize("kind", [TensorProto.INT64, TensorProto.INT32])
+@pytest.mark.parametrize("opset", [9, 18])
+def test_an_index_out_of_range_is_the_nearest_in_range(kind, opset):
+    features = Schema.of({"x": "float"})
+    given = [0.0, 1.0, 2.0, 3.0, 1e18, -1.0, -3.0, -4.0, -1e18, float("nan"), None]
+    cast = node("Cast", "x", "n", to=kind)
+    table = model(
+        cast,
+        node("Gather", "t n", "y"),
+        constants={"t": f(10, 11, 12)},
+        inputs=[("x", FLOAT, [None, 1])],
+        output=("y", FLOAT, [None, 1]),
+        opset=opset,
+    )
+    with ModelRunner(payload_of(table.SerializeToString()), features, "scores") as runner:
+        [result] = runner.evaluate([pl.DataFrame({"x": given})])
+    assert result.known.all()
+    assert result.values[:4, 0].tolist() == [10, 11, 12, 12]
+    assert result.values[5:8, 0].tolist() == [12, 10, 10]  # negative ones count from the end
+    if kind == TensorProto.INT64:
+        extractor = model(
+            cast,
+            ml("ArrayFeatureExtractor", "t n", "l"),
+            node("Reshape", "l column", "y"),
+            constants={"t": f(10, 11, 12), "column": i(-1, 1)},
+            inputs=[("x", FLOAT, [None, 1])],
+            output=("y", FLOAT, [None, 1]),
+            opset=opset,
+        )
+        with ModelRunner(payload_of(extractor.SerializeToString()), features, "scores") as runner:
+            [result] = runner.evaluate([pl.DataFrame({"x": given})])
+        assert result.known.all()
+        assert result.values[:8, 0].tolist() == [10, 11, 12, 12, 12, 10, 10, 10]

@@ -86,14 +86,16 @@ def cases():
                 yield from each(operator, f"x {others}")
             yield from each(operator, "s s", before=(DOWN,))
         else:
-            more = {"fmod": [1]} if operator == "Mod" else {}
+            if operator == "Mod":  # of whole numbers only
+                yield from each(operator, "n i1", before=(node("Cast", "x", "n", to=7),))
+                continue
             for other in ["v", "row", "one", "six", "deep", "column", "scalar", "wide", "x"]:
-                yield from each(operator, f"x {other}", **more)
-                yield from each(operator, f"{other} x", **more)
-            yield from each(operator, "x s", before=(DOWN,), **more)
-            yield from each(operator, "t x", before=(UP, OUT), **more)
-            yield from each(operator, "u row", before=(UP,), **more)
-            yield from each(operator, "u t", before=(UP, OUT), **more)
+                yield from each(operator, f"x {other}")
+                yield from each(operator, f"{other} x")
+            yield from each(operator, "x s", before=(DOWN,))
+            yield from each(operator, "t x", before=(UP, OUT))
+            yield from each(operator, "u row", before=(UP,))
+            yield from each(operator, "u t", before=(UP, OUT))
     for operator in [*rows._REDUCE.split(), "ReduceSum"]:
         for axes in ["i0", "i1", "in1", "i12", "i02"]:
             yield from each(operator, f"x {axes}", keepdims=[0, 1, None])

@@ -108,6 +108,7 @@ class _Counter:
 
 def located(axis: Axis) -> Located:
     """What gives the cell of every record of a block."""
+    axis = axis.numbered
     operand = axis.operand
     located = _located_value(axis)
     if operand.columns:

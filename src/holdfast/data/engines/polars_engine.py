@@ -8,6 +8,7 @@ from operator import add
 import polars as pl
 
 from holdfast.data.engines.base import Engine
+from holdfast.data.engines.polars_bytes import cut_texts
 from holdfast.data.engines.polars_cells import cell_sums
 from holdfast.data.engines.polars_pairs import pair_unit
 from holdfast.data.engines.polars_printer import PolarsPrinter
@@ -34,7 +35,8 @@ class PolarsEngine(Engine):
 
     def __init__(self) -> None:
         self._frames: list[pl.DataFrame] = []
-        self._joined: pl.DataFrame | None = None
+        self._cut: list[pl.DataFrame] = []
+        self._joined: tuple[pl.DataFrame, pl.DataFrame] | None = None
         self._size = 0
 
     @property
@@ -59,14 +61,25 @@ class PolarsEngine(Engine):
         if self._frames and self._frames[-1].height + frame.height <= _SMALL:
             # Single records would otherwise leave a chunk each, and slow every query down.
             frame = pl.concat([self._frames.pop(), frame], rechunk=True)
+            self._cut.pop()
         self._frames.append(frame)
+        self._cut.append(cut_texts(frame))
+
+    def frozen(self) -> PolarsEngine:
+        """An engine of the records there are now, to which nothing is added.
+
+        It may be asked from several threads at once, while others are added to this one.
+        """
+        frozen = PolarsEngine()
+        frozen._joined, frozen._size = self._both(), self._size
+        return frozen
 
     def frame(self, start: int, stop: int) -> pl.DataFrame:
-        """The records start, ..., stop - 1."""
+        """The records start, ..., stop - 1, as they are."""
         return self._whole().slice(start, stop - start)
 
     def _sums(self, measures: Sequence[Measure], start: int, stop: int) -> list[int]:
-        whole = self._whole()
+        whole = self._read()
         totals = [0] * len(measures)
         for first in range(start, stop, _MOST_ROWS):
             rows = whole.slice(first, min(_MOST_ROWS, stop - first))
@@ -101,7 +114,7 @@ class PolarsEngine(Engine):
         return rows.lazy().select(totals)
 
     def _cell_sums(self, measure: CellMeasure, start: int, stop: int) -> list[int]:
-        whole = self._whole()
+        whole = self._read()
         totals = [0] * measure.cells
         for first in range(start, stop, _MOST_ROWS):
             found = cell_sums(measure, whole.slice(first, min(_MOST_ROWS, stop - first)))
@@ -109,12 +122,23 @@ class PolarsEngine(Engine):
         return totals
 
     def _pair_statistic(self, measure: PairMeasure, stop: int) -> tuple[int, int]:
-        return pair_unit(measure, self.frame(0, stop))
+        return pair_unit(measure, self._read().slice(0, stop))
 
     def _whole(self) -> pl.DataFrame:
         """All frames as one, their columns left where they are."""
+        return self._both()[0]
+
+    def _read(self) -> pl.DataFrame:
+        """The same, with texts cut to what the language reads of them."""
+        return self._both()[1]
+
+    def _both(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         if self._joined is None:
-            self._joined = pl.concat(self._frames or [pl.DataFrame()], rechunk=False)
+            empty = [pl.DataFrame()]
+            self._joined = (
+                pl.concat(self._frames or empty, rechunk=False),
+                pl.concat(self._cut or empty, rechunk=False),
+            )
         return self._joined
 
 

@@ -2,15 +2,17 @@
 
 Polars keeps a text as 16 bytes: its length, and either all of it, if it has 12 bytes or fewer, or
 its first four and where the rest is. So a text of up to 12 bytes is the same as another if and only
-if the 16 bytes are, and those of any longer text differ by their length. They are looked up in a
-table without collisions, with the same steps for every record. (Polars' cast to an Enum does the
-same for texts of any length, but takes from no time at all to twice the usual, depending on which
-are missing, known or repeated. It serves where a text that is looked for is longer than 12 bytes.)
+if the 16 bytes are, and those of any longer text differ by their length. Where a text that is
+looked for is longer, its length and as many first bytes of every record's text are compared as the
+longest has. Either are looked up in a table without collisions, with the same steps for every
+record.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from itertools import count
 from typing import TypeAlias
 
 import numpy as np
@@ -18,13 +20,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from holdfast.data.engines.polars_arrays import Cells, Truths, Words, kept, known_of, slice_of
+from holdfast.data.engines.polars_bytes import Letters, Texts, folded, rounded_up
+from holdfast.queries.expressions import LONGEST_READ
 
 LONGEST_INLINE = 12
 """Bytes of a text that Polars keeps in place."""
 
-_SEEDS = 16
 _MOST_TRIES = 1 << 10
-_ODD = 0x9E3779B97F4A7C15
 _FOLD, _SLOT_FROM = np.uint64(29), np.uint64(20)
 
 Slots: TypeAlias = NDArray[np.int64]
@@ -33,28 +35,57 @@ Slots: TypeAlias = NDArray[np.int64]
 class TextCells:
     """The number of each text among those given; how many there are for all others and nulls.
 
+    The column's texts are looked up in lower or upper letters if there is one.
+
     >>> TextCells(["NO", "SE"]).of(pl.Series(["SE", None, "DK", "NO"])).tolist()
     [1, 2, 2, 0]
+    >>> TextCells(["Bergen-Fana-Nesttun"]).of(pl.Series(["Bergen-Fana-Nesttun", "Oslo"])).tolist()
+    [0, 1]
     """
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._other = len(texts)
-        self._enum = pl.Enum(texts)
-        inline = all(len(text.encode()) <= LONGEST_INLINE for text in texts)
-        self._table = _table_of(texts) if inline else None
+    def __init__(self, texts: Sequence[str], letters: Letters = None) -> None:
+        self._letters, self._other = letters, len(texts)
+        numbers = {text.encode(): at for at, text in reversed(list(enumerate(texts)))}
+        # A longer one is not the same as any text that is read.
+        read = {text: at for text, at in numbers.items() if len(text) <= LONGEST_READ}
+        longest = max(map(len, read), default=0)
+        self._width = None if longest <= LONGEST_INLINE else rounded_up(longest)
+        self._table = None
+        if read:
+            keys = np.array([_key(text, self._width) for text in read], np.uint64)
+            self._table = _table_of(keys, list(read.values()), self._other)
 
     def of(self, column: pl.Series) -> Cells:
         """The cell of every record."""
         if self._table is None:
-            return self._by_enum(column)
-        array = column.to_arrow(compat_level=pl.CompatLevel.newest())
-        words = slice_of(array, np.uint64, width=2).reshape(-1, 2)
-        return self._table.find(words[:, 0].copy(), words[:, 1].copy(), known_of(array))
+            return np.full(len(column), self._other)
+        if self._width is None:
+            return self._of_inline(self._table, column)
+        texts, width = Texts(column), self._width
+        cells = np.empty(len(texts), np.int64)
+        for block in texts.blocks(4 * width):
+            words = texts.filled(block, width, 0, self._letters).view(np.uint64)
+            length = texts.length[block].view(np.uint64)
+            cells[block] = self._table.find([length, *words.T], texts.known[block])
+        return cells
 
-    def _by_enum(self, column: pl.Series) -> Cells:
-        codes = column.cast(self._enum, strict=False).to_physical().cast(pl.Int64)
-        array = codes.to_arrow()
-        return kept(slice_of(array, np.int64), known_of(array), self._other)
+    def _of_inline(self, table: _Table, column: pl.Series) -> Cells:
+        array = column.to_arrow(compat_level=pl.CompatLevel.newest())
+        kept_as = slice_of(array, np.uint64, width=2)
+        if self._letters is not None:
+            # Of a longer text this may change the length, but to none of 12 bytes or fewer.
+            kept_as = folded(kept_as.copy().view(np.uint8), self._letters).view(np.uint64)
+        words = kept_as.reshape(-1, 2)
+        return table.find([words[:, 0].copy(), words[:, 1].copy()], known_of(array))
+
+
+def _key(text: bytes, width: int | None) -> list[int]:
+    """The words by which a text is known: as Polars has it in place, or its length and itself."""
+    if width is None:
+        whole = len(text).to_bytes(4, "little") + text.ljust(LONGEST_INLINE, b"\0")
+    else:
+        whole = len(text).to_bytes(8, "little") + text.ljust(width, b"\0")
+    return [int(word) for word in np.frombuffer(whole, np.dtype("<u8"))]
 
 
 class _Table:
@@ -63,59 +94,58 @@ class _Table:
     (Hash and displace: Belazzougui, Botelho, Dietzfelbinger, ESA 2009.)
     """
 
-    def __init__(self, keys: Words, seed: int) -> None:
-        count = len(keys)
-        bits = max((2 * count - 1).bit_length(), 4)
+    def __init__(self, keys: Words, numbers: Sequence[int], other: int, seed: int) -> None:
+        many, width = keys.shape
+        bits = max((2 * many - 1).bit_length(), 4)
         self._mask, self._top = np.uint64((1 << bits) - 1), np.uint64(64 - (bits - 3))
-        self._odd = [np.uint64((_ODD * (2 * (3 * seed + i) + 1)) % (1 << 64)) for i in range(3)]
+        # Of the keys themselves, so that nobody can choose keys that no seed does for.
+        drawn = hashlib.shake_256(keys.tobytes() + seed.to_bytes(8)).digest(8 * (width + 1))
+        self._odd = list(np.frombuffer(drawn, np.uint64) | np.uint64(1))
         self._displacements = np.zeros(1 << (bits - 3), np.uint64)
-        mixed = self._mixed(keys[:, 0], keys[:, 1])
+        mixed = self._mixed(list(keys.T))
         place = _placed(
             (mixed >> self._top).tolist(),
             ((mixed >> _SLOT_FROM) & self._mask).tolist(),
             1 << bits,
             self._displacements,
         )
-        # Where nothing is, a key that no text has: its length would be 2^32 - 1.
-        self._first = np.full(1 << bits, np.uint64((1 << 64) - 1))
-        self._second = np.zeros(1 << bits, np.uint64)
-        self._cell = np.full(1 << bits, count, np.int64)
-        self._first[place], self._second[place] = keys[:, 0], keys[:, 1]
-        self._cell[place] = np.arange(count)
-        self._count = count
+        # Where nothing is, a key that no text has: its length would be 2^32 - 1 or more.
+        self._keys = np.full((width, 1 << bits), np.uint64((1 << 64) - 1))
+        self._keys[:, place] = keys.T
+        self._cell = np.full(1 << bits, other, np.int64)
+        self._cell[place] = numbers
+        self._other = other
 
-    def find(self, first: Words, second: Words, known: Truths) -> Cells:
-        """The number of each key; how many there are for those that are none, or not known."""
-        mixed = self._mixed(first, second)
+    def find(self, words: Sequence[Words], known: Truths) -> Cells:
+        """The number of each key; the other one for those that are none, or not known."""
+        mixed = self._mixed(words)
         slot = mixed >> _SLOT_FROM
         slot ^= self._displacements.take((mixed >> self._top).view(np.int64))
         slot &= self._mask
         at = slot.view(np.int64)
-        same = self._first.take(at) == first
-        same &= self._second.take(at) == second
-        same &= known
-        return kept(self._cell.take(at), same, self._count)
+        same: Truths = known.copy()
+        for key, word in zip(self._keys, words, strict=True):
+            same &= key.take(at) == word
+        return kept(self._cell.take(at), same, self._other)
 
-    def _mixed(self, first: Words, second: Words) -> Words:
-        one, two, three = self._odd
-        mixed: Words = first * one
-        mixed ^= second * two
+    def _mixed(self, words: Sequence[Words]) -> Words:
+        *each, last = self._odd
+        mixed: Words = words[0] * each[0]
+        for word, odd in zip(words[1:], each[1:], strict=True):
+            mixed ^= word * odd
         mixed ^= mixed >> _FOLD
-        mixed *= three
+        mixed *= last
         return mixed
 
 
-def _table_of(texts: Sequence[str]) -> _Table | None:
-    """A table for these texts; None for texts that were chosen so that there is none."""
-    padded = [text.encode() for text in texts]
-    inline = [len(one).to_bytes(4, "little") + one.ljust(LONGEST_INLINE, b"\0") for one in padded]
-    keys = np.frombuffer(b"".join(inline), np.dtype("<u8")).astype(np.uint64).reshape(-1, 2)
-    for seed in range(_SEEDS):
+def _table_of(keys: Words, numbers: Sequence[int], other: int) -> _Table:
+    """A table of keys of which no two are the same; most seeds do."""
+    for seed in count():
         try:
-            return _Table(keys, seed)
+            return _Table(keys, numbers, other, seed)
         except _Collision:
             continue
-    return None
+    raise AssertionError
 
 
 class _Collision(Exception):

@@ -39,6 +39,10 @@ class Block(ABC):
         """Chosen records, as a copy."""
 
     @abstractmethod
+    def filled(self, start: int, stop: int, filling: Block) -> Any:
+        """A range, filled up from its end on with the rows of another block in the same places."""
+
+    @abstractmethod
     def lightest(self, rows: NDArray[np.intp]) -> int:
         """One of the chosen records, fit to be repeated many times."""
 
@@ -66,6 +70,12 @@ class MatrixBlock(Block):
     def take(self, rows: NDArray[np.intp]) -> Floats:
         """A matrix of its own."""
         return self._matrix.T.take(rows, axis=1).T
+
+    def filled(self, start: int, stop: int, filling: Block) -> Floats:
+        """A matrix of its own, of as many rows as the other."""
+        matrix = filling.take(np.arange(len(filling)))
+        matrix[: stop - start] = self._matrix[start:stop]
+        return np.asarray(matrix, np.float64)
 
     def lightest(self, rows: NDArray[np.intp]) -> int:
         """All are alike."""
@@ -95,6 +105,15 @@ class ArrowBlock(Block):
 
         return self._batch.take(pa.array(rows))
 
+    def filled(self, start: int, stop: int, filling: Block) -> Any:
+        """A batch of its own, of as many rows as the other."""
+        import pyarrow as pa
+
+        rest = filling.slice(stop - start, len(filling))
+        table = pa.Table.from_batches([self.slice(start, stop), rest.cast(self._batch.schema)])
+        [batch] = table.combine_chunks().to_batches()
+        return batch
+
     def lightest(self, rows: NDArray[np.intp]) -> int:
         """The one with the shortest texts: repeated, a long one would fill the memory."""
         import pyarrow.compute as pc
@@ -118,9 +137,21 @@ class ArrowBlock(Block):
 # ----------------------------------------------------------------------------- the parent
 
 
-def write_block(frame: pl.DataFrame, form: Form, memory: SharedBytes) -> int:
-    """Write a frame of the model's columns, in the model's order; the bytes it takes."""
-    return _write_matrix(frame, memory) if form == "matrix" else _write_arrow(frame, memory)
+def write_block(frame: pl.DataFrame, form: Form, memory: SharedBytes, longest: int) -> int:
+    """Write a frame of the model's columns, in the model's order; the bytes it takes.
+
+    Texts of more than ``longest`` bytes are missing, so that what a block takes has a bound.
+    """
+    if form == "matrix":
+        return _write_matrix(frame, memory)
+    return _write_arrow(_shortened(frame, longest), memory)
+
+
+def _shortened(frame: pl.DataFrame, longest: int) -> pl.DataFrame:
+    import polars as pl
+
+    texts = pl.selectors.string()
+    return frame.with_columns(pl.when(texts.str.len_bytes() <= longest).then(texts))
 
 
 def matrix_of(frame: pl.DataFrame) -> MatrixBlock:
@@ -198,24 +229,37 @@ def _usual(batch: Any) -> Any:
     return batch
 
 
-def made_up(
-    kinds: Sequence[tuple[str, str]], form: Form, rows: int, like: Literal[0, 1], gap: int | None
-) -> Block:
-    """Rows that nobody has: zeros and empty texts, or ones and short ones, with a gap in a column.
+LONGEST = 1 << 10
+"""Bytes of a text that is given to an ONNX model. A record with a longer one has no value."""
+LONGEST_OF_OWN = 1 << 16
+"""The same for code of one's own, where a longer text is missing."""
+_LONGEST_TEXT = "\U0001f600" + "a" * (LONGEST - 4)
+"""Of all texts of so many bytes that which takes most once it is read: four bytes a letter."""
 
-    ``kinds`` are the names and types of the columns.
+Like: TypeAlias = Literal[0, 1, 2]
+EVERY = -1
+
+
+def made_up(
+    kinds: Sequence[tuple[str, str]], form: Form, rows: int, like: Like, gap: int | None
+) -> Block:
+    """Rows that nobody has, of columns of these names and types.
+
+    They are of zeros and empty texts (``like`` is 0), ones and short texts (1), or ones and the
+    longest texts (2), with a gap in a column, or in every one.
     """
+    number, text = min(like, 1), ("", "a", _LONGEST_TEXT)[like]
     if form == "matrix":
-        matrix = np.full((len(kinds), rows), float(like))
+        matrix = np.full((len(kinds), rows), float(number))
         if gap is not None:
-            matrix[gap] = np.nan
+            matrix[slice(None) if gap == EVERY else gap] = np.nan
         return MatrixBlock(matrix.T)
     import pyarrow as pa
 
     types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.string()}
-    values = {"int": like, "float": float(like), "bool": bool(like), "str": "a" * like}
+    values = {"int": number, "float": float(number), "bool": bool(number), "str": text}
     columns = [
-        pa.array([None if at == gap else values[kind]] * rows, types[kind])
+        pa.array([None if gap in (at, EVERY) else values[kind]] * rows, types[kind])
         for at, (_, kind) in enumerate(kinds)
     ]
     return ArrowBlock(pa.RecordBatch.from_arrays(columns, names=[name for name, _ in kinds]))

@@ -137,9 +137,14 @@ class SharedBytes:
         self._protection = mmap.PROT_READ | (0 if readable_only else mmap.PROT_WRITE)
         self._map: mmap.mmap | None = None
 
+    @property
+    def size(self) -> int:
+        """The bytes there are."""
+        return os.fstat(self.handle).st_size
+
     def reserve(self, size: int) -> None:
         """See to it that there is room. Only the parent calls this."""
-        if os.fstat(self.handle).st_size < size:
+        if self.size < size:
             size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
             if hasattr(os, "posix_fallocate"):
                 # With its blocks: writing where there is no room for them kills the process.
@@ -150,14 +155,14 @@ class SharedBytes:
     def view(self, size: int) -> memoryview:
         """The first bytes."""
         if self._map is None or len(self._map) < size:
-            length = os.fstat(self.handle).st_size
+            length = self.size
             # An older map lives as long as there are arrays on it.
             self._map = mmap.mmap(self.handle, length, mmap.MAP_SHARED, self._protection)
         return memoryview(self._map)[:size]
 
     def shrink(self, size: int) -> None:
         """Give memory back beyond a size."""
-        if os.fstat(self.handle).st_size > size:
+        if self.size > size:
             self._map = None
             os.ftruncate(self.handle, size)
 
@@ -178,12 +183,12 @@ def _anonymous() -> int:
 
 # ------------------------------------------------------------------------------ notes
 
-GOOD, BAD, BARRED = 1, 2, 3
-"""Verdicts on a record: it has a value, the model fails on it, or it is not even tried; 0 is none
-of them yet."""
-FULL, GROUP, SINGLE, MENDED = 1, 2, 3, 4
-"""Calls of the model: on a whole cell, on a part of one that failed, on one record, and on a cell
-without its bad records."""
+SOUND, GOOD, BAD, BARRED = 1, 2, 3, 4
+"""Verdicts on a record: the model does not fail on it but its value is yet to be found, it has a
+value, the model fails on it, or it is not even tried; 0 is none of them yet."""
+FULL, GROUP, SINGLE, MENDED, COPIES = 1, 2, 3, 4, 5
+"""Calls of the model: on a whole cell, on a part of one that failed, on one record, on a cell
+without its bad records, and on a cell of copies of one record."""
 _HEADER = 8
 
 

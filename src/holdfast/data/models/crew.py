@@ -65,9 +65,10 @@ class Crew:
 
     def __init__(self, order: Order) -> None:
         self.order = order
-        self.probes: dict[int | None, Any] = {}
+        self.probes: dict[tuple[int | None, float], Any] = {}
         self.loaded: Loaded | None = None
         self.waited = 0.0
+        self.load_seconds = 0.0
         self.alone = False
         self._owner = os.getpid()
         self._content = content = SharedBytes()
@@ -150,6 +151,7 @@ class Crew:
         """What a child says while it is loading."""
         if "hello" in message:
             return
+        self.load_seconds = max(self.load_seconds, self.loading_for(child))
         del self._loading[child]
         if "unfit" in message:
             child.kill()

@@ -1,4 +1,10 @@
-"""One evaluation: blocks in, values out, in order, whatever happens to the children."""
+"""One evaluation: blocks in, values out, in order, whatever happens to the children.
+
+What a child is lost to depends on whose model it is. Code of the analyst's own may hang or end its
+process on a record: the call counts as failed, and another child goes on with the search
+(:mod:`.trial`). An ONNX model can do neither, so that the call is simply made again; if that does
+not help, or for other reasons of the machine's, the evaluation fails as a whole.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +14,18 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from holdfast.data.models.blocks import write_block
+from holdfast.data.models.blocks import LONGEST, LONGEST_OF_OWN, write_block
 from holdfast.data.models.channel import BARRED, GOOD, GROUP, Gone, Message, Notes
 from holdfast.data.models.child import Child
 from holdfast.data.models.crew import START_SECONDS, Crew
 from holdfast.data.models.probing import MOST_NUMBERS, Probe
-from holdfast.errors import HoldfastError
+from holdfast.errors import EvaluationFailed, HoldfastError
 
 Truths: TypeAlias = NDArray[np.bool_]
 Found: TypeAlias = tuple[NDArray[Any], Truths]
@@ -28,7 +34,7 @@ ROWS = 1 << 16
 """Records that are handed over at a time, if the model is quick."""
 _PIECE_SECONDS = 0.5
 _BYTES = 1 << 28
-_MOST_STRAYS = 5
+_MOST_STRAYS = 3
 _BESIDES = 60.0
 """Seconds that a child may take between two calls of the model."""
 
@@ -45,18 +51,6 @@ def found_in(notes: Notes, width: int | None, classes: int) -> Found:
         values = values.copy()
         values[~known] = -1 if width is None else np.nan
     return values, known
-
-
-class Allowed(Protocol):
-    """The limits of an evaluation."""
-
-    @property
-    def seconds_per_block(self) -> float:
-        """For one call of the model."""
-
-    @property
-    def seconds_in_all(self) -> float:
-        """For everything."""
 
 
 @dataclass(eq=False)
@@ -88,11 +82,18 @@ class _Job:
 
 
 class Evaluation:
-    """Hands pieces of blocks to children and collects what they find."""
+    """Hands pieces of blocks to children and collects what they find.
 
-    def __init__(self, crew: Crew, probe: Probe, limits: Allowed) -> None:
-        self.gave_up = False
-        self._crew, self._probe, self._limits = crew, probe, limits
+    ``seconds`` are for one call of the model, ``in_all`` those for an ONNX model's evaluation.
+    """
+
+    def __init__(
+        self, crew: Crew, probe: Probe, seconds: float, in_all: float | None = None
+    ) -> None:
+        self._crew, self._probe = crew, probe
+        self._seconds, self._in_all = seconds, in_all
+        self._is_onnx = crew.order.payload.kind == "onnx"
+        self._longest = LONGEST if self._is_onnx else LONGEST_OF_OWN
         self._columns = [name for name, _ in probe.loaded.columns]
         self._width = None if crew.order.want == "labels" else probe.loaded.width
         classes = crew.order.payload.classes
@@ -101,8 +102,10 @@ class Evaluation:
         self._spent, self._begun = 0.0, 0.0
         self._number = 0
         # Parts of a cell that failed are only on trial: whatever takes too long is cut up further.
-        self._group_seconds = min(limits.seconds_per_block, max(0.5, 20 * probe.seconds))
+        self._group_seconds = min(seconds, max(0.5, 20 * probe.seconds))
+        texts = [kind for _, kind in probe.loaded.columns].count("str")
         rows = min(ROWS, MOST_NUMBERS // len(self._columns))
+        rows = min(rows, _BYTES // (LONGEST * texts)) if texts else rows
         cells = max(rows // probe.cell, 1)
         if probe.seconds > 0:
             cells = max(min(cells, int(_PIECE_SECONDS / probe.seconds)), 1)
@@ -144,35 +147,34 @@ class Evaluation:
         return _Whole(values, np.zeros(rows, np.bool_), rows)
 
     def _finished(self, wholes: deque[_Whole]) -> Iterator[Found]:
-        while wholes and (self.gave_up or not wholes[0].missing):
+        while wholes and not wholes[0].missing:
             whole = wholes.popleft()
-            if self.gave_up:
-                whole.known[:] = False
-                whole.values[:] = -1 if self._width is None else np.nan
             yield whole.values, whole.known
 
     def _hand_over(self, whole: _Whole, start: int, piece: pl.DataFrame) -> None:
         """Give a piece to a child, when one has room for it."""
-        has_texts = self._probe.loaded.form == "arrow" and piece.height > 1
-        if has_texts and piece.estimated_size() > _BYTES:  # long ones: in two halves
-            half = piece.height // 2
+        cells = -(-piece.height // self._probe.cell)
+        has_long = self._probe.loaded.form == "arrow" and not self._is_onnx
+        if has_long and cells > 1 and piece.estimated_size() > _BYTES:
+            # In two halves of whole cells, so that every record keeps its place in its cell.
+            half = cells // 2 * self._probe.cell
             self._hand_over(whole, start, piece.slice(0, half))
             self._hand_over(whole, start + half, piece.slice(half))
             return
         while (child := self._free()) is None:
-            if self.gave_up:
-                return
             self._wait()
         try:
-            self._queue(child, self._written(child, whole, start, piece))
-        except (OSError, MemoryError):  # no room for the block
-            self._give_up()
+            job = self._written(child, whole, start, piece)
+        except (OSError, MemoryError) as error:
+            raise EvaluationFailed("there is no memory for a block of records") from error
+        self._queue(child, job)
 
     def _written(self, child: Child, whole: _Whole, start: int, piece: pl.DataFrame) -> _Job:
         used = {job.slot for job in self._queues[child]}
         slot = next(at for at in range(len(child.slots)) if at not in used)
         rows, cell = piece.height, self._probe.cell
-        size = write_block(piece, self._probe.loaded.form, child.slots[slot].given)
+        given = child.slots[slot].given
+        size = write_block(piece, self._probe.loaded.form, given, self._longest)
         memory = child.slots[slot].found
         cells = -(-rows // cell)
         room = Notes.size(rows, self._width, cells)
@@ -199,8 +201,6 @@ class Evaluation:
 
     def _free(self) -> Child | None:
         """The child with the least to do, if it has room; another is started if it pays."""
-        if self.gave_up:
-            return None
         crew = self._crew
         first = crew.children[0]
         if not first.is_running:
@@ -230,9 +230,8 @@ class Evaluation:
 
     def _wait(self) -> None:
         """Until a child says something or has had its time."""
-        if self._out_of_time():
-            self._give_up()
-            return
+        if self._in_all is not None and self._left_in_all() <= 0:
+            raise EvaluationFailed(f"it took more than {self._in_all:g} seconds in all")
         crew = self._crew
         poll = select.poll()
         running = {child: child.watched for child in crew.children if child.is_running}
@@ -256,15 +255,17 @@ class Evaluation:
             if self._crew.is_loading(child):
                 try:
                     self._crew.hear(child, message)
-                except HoldfastError:  # it could be loaded before, so this is no answer to give
+                except HoldfastError as error:  # it could be loaded before
                     self._crew.alone = True
                     if self._queues[child]:
-                        self._give_up()
+                        raise EvaluationFailed("the model can't be loaded any more") from error
                     return
                 if self._queues[child]:
                     self._queues[child][0].since = time.monotonic()
                 continue
             queue = self._queues[child]
+            if queue and message.get("failed") == queue[0].message["job"]:
+                raise EvaluationFailed("a call of the model failed, for want of memory say")
             if not queue or message.get("done") != queue[0].message["job"]:
                 raise Gone
             self._collect(queue.popleft())
@@ -282,8 +283,9 @@ class Evaluation:
 
     def _patience(self) -> float:
         """Seconds until the first limit that somebody may reach, or a call may have begun."""
-        left = [self._limits.seconds_in_all - self._spent - (time.monotonic() - self._begun)]
-        left.append(self._group_seconds / 4)
+        left = [self._group_seconds / 4]
+        if self._in_all is not None:
+            left.append(self._left_in_all())
         left += [self._left(child) for child in self._crew.children if child.is_running]
         return max(min(left), 0.001)
 
@@ -297,11 +299,11 @@ class Evaluation:
         job = queue[0]
         begun, stage, *_, calls = (int(value) for value in job.notes.call[:6])
         if begun:
-            limit = self._group_seconds if stage == GROUP else self._limits.seconds_per_block
+            limit = self._group_seconds if stage == GROUP else self._seconds
             return limit - (now - begun / 1e9)
         if calls != job.calls:
             job.calls, job.since = calls, now
-        return _BESIDES + self._limits.seconds_per_block - (now - job.since)
+        return _BESIDES + self._seconds - (now - job.since)
 
     def _check(self, child: Child) -> None:
         if child.is_running and self._left(child) <= 0:
@@ -313,15 +315,14 @@ class Evaluation:
         crew.kill(child)
         if queue:
             call = queue[0].notes.call
-            if call[0]:
+            if call[0] and not self._is_onnx:
                 queue[0].lost.append([int(value) for value in call[1:5]])
-                call[0] = 0
             else:
                 queue[0].strays += 1
+            call[0] = 0
             queue[0].since = time.monotonic()
-            if queue[0].strays > _MOST_STRAYS or self._out_of_time():
-                self._give_up()
-                return
+            if queue[0].strays > _MOST_STRAYS:
+                raise EvaluationFailed("its process ended, or took too long, again and again")
         elif child is not crew.children[0]:
             return
         try:
@@ -330,16 +331,9 @@ class Evaluation:
                 child.send(job.message | {"lost": job.lost})
         except Gone:
             pass  # it is found out when it is waited for
-        except HoldfastError:
-            self._give_up()
+        except HoldfastError as error:
+            raise EvaluationFailed("no process could be started for the model") from error
 
-    def _out_of_time(self) -> bool:
-        return self._spent + (time.monotonic() - self._begun) >= self._limits.seconds_in_all
-
-    def _give_up(self) -> None:
-        """No value for anybody: which records have had their turn by now is the clock's doing."""
-        self.gave_up = True
-        for child, queue in self._queues.items():
-            if queue:
-                self._crew.kill(child)
-                queue.clear()
+    def _left_in_all(self) -> float:
+        assert self._in_all is not None
+        return self._in_all - self._spent - (time.monotonic() - self._begun)

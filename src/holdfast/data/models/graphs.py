@@ -1,10 +1,11 @@
 """What an ONNX file says about itself, read without running it, and what is refused for it.
 
 Whoever made a model may want to learn more of a record than an answer tells. So a model is made of
-listed operators only, of which it is known that what a call takes, in time and in memory, does not
-depend on what a record holds: all sizes follow from constants and from the sizes of the inputs.
-Otherwise one record could use up the limits that all of them share. Nor does it refer to anything
-outside of its own bytes.
+listed operators only, of which it is known that neither what a call takes, in time and in memory,
+nor whether it fails depends on what a record holds: all sizes follow from constants and from the
+sizes of the inputs, and :mod:`.preparation` keeps indices in range and ways through trees equally
+long. Otherwise one record could use up the limits that all of them share. Nor does it refer to
+anything outside of its own bytes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 
 from holdfast.data.models.extras import needed
 from holdfast.data.models.payload import TRUTHS, Label
+from holdfast.data.models.trees import TREES, check_trees
 from holdfast.errors import InvalidInput
 
 MOST_BYTES = 512 << 20
@@ -43,11 +45,12 @@ _CONTROL = ("If", "Loop", "Scan", "SequenceMap")
 _PASSING = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Flatten"})
 _CLASSIFIERS = frozenset({"LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier"})
 
-# Operators of bounded cost, by what they give: floats always; what the first input is of (for
+# Operators of which a record decides neither the cost nor whether they fail, as they are evaluated
+# here, by what they give: floats always; what the first input is of (for
 # Where, the second); or something else.
-_FLOATS = """Acos Acosh Asin Asinh Atan Atanh BatchNormalization Ceil Celu Cos Cosh Elu Exp Floor
-Gelu HardSigmoid HardSwish Hardmax LayerNormalization LeakyRelu Log LogSoftmax LpNormalization Mish
-Reciprocal Round Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Tan Tanh ThresholdedRelu"""
+_FLOATS = """Acos Asin Atan BatchNormalization Ceil Celu Cos Elu Exp Floor Gelu HardSigmoid
+HardSwish Hardmax LayerNormalization LeakyRelu Log LogSoftmax LpNormalization Mish Reciprocal Round
+Selu Sigmoid Sin Softmax Softplus Softsign Sqrt Tanh ThresholdedRelu"""
 _SAME = """Abs Add Clip Concat CumSum Div Dropout Erf Expand Flatten Gather Gemm Identity MatMul Max
 Mean Min Mod Mul Neg PRelu Pad Pow Range ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax
 ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Sign Slice Split Squeeze Sub
@@ -80,7 +83,6 @@ _SIZES: Mapping[str, tuple[int, ...]] = {
     "Range": (0, 1, 2),
     "Slice": (1, 2, 3, 4),
 }
-_TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
 
 
 class Graph:
@@ -162,12 +164,21 @@ class Graph:
             if at < len(given) and not given[at].is_fixed:
                 required = "of sizes that do not depend on what a record holds"
                 raise _refused(required, f"one whose {operator} depends on it")
-        if operator in ("Div", "Mod") and not all(value.is_fixed for value in given):
-            # The least whole number divided by -1 ends the process.
-            is_float = any(value.kind == _FLOAT for value in given)
-            if not is_float and not self._is_positive(node.input[-1]):
-                required = "without divisions of whole numbers by what is not a positive constant"
-                raise _refused(required, f"one with such a {operator}")
+        if all(value.is_fixed for value in given):
+            return
+        is_float = any(value.kind in (_FLOAT, _DOUBLE) for value in given)
+        if operator in ("Div", "Mod") and not is_float and not self._is_positive(node.input[-1]):
+            # By zero, and the least whole number by -1, ends the process.
+            required = "without divisions of whole numbers by what is not a positive constant"
+            raise _refused(required, f"one with such a {operator}")
+        if operator == "Mod" and is_float:
+            raise _refused("of operators that cost the same for every record", "Mod of floats")
+        if operator in ("Cos", "Sin") and any(value.kind == _DOUBLE for value in given):
+            required = "of operators that cost the same for every record"
+            raise _refused(required, f"{operator} of doubles", "cast them to float first")
+        if operator == "Cast" and given[0].kind == _TEXT and _cast_to(node) != _TEXT:
+            hint = "use a LabelEncoder, which has a value for every text"
+            raise _refused("without casts of a record's texts to numbers", "one with them", hint)
 
     def _given_by(self, node: Any, given: list[_Known], at: int) -> _Known:
         """What is known of an output."""
@@ -344,37 +355,17 @@ def _check_operator(node: Any) -> None:
         raise _refused("of attributes that are given once", operator)
     if not node.output or not (node.input or operator == "Constant"):
         raise _refused("of nodes with inputs and outputs", operator)
-    if operator in _TREES:
-        _check_trees(node)
-
-
-def _check_trees(node: Any) -> None:
-    """That each branch leads on, to a node further down the list, so that every walk ends."""
     given = _attributes(node)
-    lists = [
-        np.array(given[f"nodes_{name}"].ints if f"nodes_{name}" in given else (), np.int64)
-        for name in ("treeids", "nodeids", "truenodeids", "falsenodeids")
-    ]
-    modes = given["nodes_modes"].strings if "nodes_modes" in given else ()
-    if len({len(modes), *map(len, lists)}) != 1 or not modes:
-        raise _refused("of trees whose nodes are all described", node.op_type)
-    trees, names, *branches = lists
-    inner = np.flatnonzero([mode != b"LEAF" for mode in modes])
-    # Places of (tree, node), both made dense, so that they are told by one number.
-    tree_of = np.unique(trees, return_inverse=True)[1]
-    every, name_of = np.unique(names, return_inverse=True)
-    codes = tree_of * len(every) + name_of
-    by_code = np.argsort(codes)
-    if (np.diff(codes[by_code]) == 0).any():
-        raise _refused("of trees whose nodes have names of their own", node.op_type)
-    for branch in branches:
-        target = np.searchsorted(every, branch[inner]).clip(0, len(every) - 1)
-        wanted = tree_of[inner] * len(every) + target
-        found = np.searchsorted(codes, wanted, sorter=by_code).clip(0, len(codes) - 1)
-        place = by_code[found]
-        exists = (every[target] == branch[inner]) & (codes[place] == wanted)
-        if not (exists & (place > inner)).all():
-            raise _refused("of trees whose branches lead on to later nodes", node.op_type)
+    if "post_transform" in given and given["post_transform"].s == b"PROBIT":
+        # The runtime reads memory that nobody has written: its values differ from call to call.
+        raise _refused("without the transform PROBIT", operator)
+    if operator == "SVMClassifier" and "prob_a" in given and len(_listed(node) or ()) > 2:
+        # Their probabilities are coupled by an iteration, whose length is the record's.
+        hint = "export its scores, or calibrate it by other means"
+        required = "of operators that cost the same for every record"
+        raise _refused(required, "SVMClassifier with probabilities of several classes", hint)
+    if operator in TREES:
+        check_trees(node)
 
 
 def _check_parts(model: Any) -> None:
@@ -460,7 +451,7 @@ def _stored() -> Mapping[int, tuple[int, str]]:
 # ----------------------------------------------------------------------- what is known
 
 
-_FLOAT, _TEXT, _OTHER = "float", "text", "other"
+_FLOAT, _DOUBLE, _TEXT, _OTHER = "float", "double", "text", "other"
 
 
 @dataclass(frozen=True)
@@ -485,7 +476,9 @@ def _kind(number: int) -> str:
     kinds = needed("onnx", "an ONNX model").TensorProto
     if number == kinds.STRING:
         return _TEXT
-    return _FLOAT if number in (kinds.FLOAT, kinds.DOUBLE, kinds.FLOAT16) else _OTHER
+    if number == kinds.DOUBLE:
+        return _DOUBLE
+    return _FLOAT if number in (kinds.FLOAT, kinds.FLOAT16) else _OTHER
 
 
 def _kind_given(node: Any, given: list[_Known], at: int) -> str:
@@ -495,7 +488,7 @@ def _kind_given(node: Any, given: list[_Known], at: int) -> str:
         return _FLOAT if at == 1 else _TEXT if texts else _OTHER
     match operator:
         case "Cast":
-            return _kind(attributes["to"].i) if "to" in attributes else _OTHER
+            return _cast_to(node)
         case "Constant" if any(name.startswith("value_string") for name in attributes):
             return _TEXT
         case "Constant" | "ConstantOfShape":
@@ -504,11 +497,18 @@ def _kind_given(node: Any, given: list[_Known], at: int) -> str:
             return _TEXT if texts else _OTHER
         case "Where":
             return given[1].kind if len(given) > 1 else _OTHER
+    if operator in _FLOATS.split() and given[0].kind == _DOUBLE:
+        return _DOUBLE
     if operator in _GIVE_FLOATS:
         return _FLOAT if at == 0 else _OTHER
     if operator in _GIVE_THE_SAME and (at == 0 or operator == "Split"):
         return given[0].kind
     return _OTHER
+
+
+def _cast_to(node: Any) -> str:
+    attributes = _attributes(node)
+    return _kind(attributes["to"].i) if "to" in attributes else _OTHER
 
 
 def _holds_texts(attribute: Any) -> bool:
@@ -565,5 +565,5 @@ def _plain(value: Any) -> Label:
     return plain
 
 
-def _refused(required: str, got: str) -> InvalidInput:
-    return InvalidInput("an ONNX model", required, got)
+def _refused(required: str, got: str, hint: str = "") -> InvalidInput:
+    return InvalidInput("an ONNX model", required, got, hint)

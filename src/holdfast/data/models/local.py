@@ -23,11 +23,11 @@ import polars as pl
 from holdfast.data.models.blocks import MatrixBlock, made_up, matrix_of
 from holdfast.data.models.channel import BARRED, Notes
 from holdfast.data.models.crew import Loaded
-from holdfast.data.models.evaluation import Allowed, Found, found_in
+from holdfast.data.models.evaluation import Found, found_in
 from holdfast.data.models.evaluators import EstimatorEvaluator, Unfit, Want, WrongAnswer
 from holdfast.data.models.extras import optional
 from holdfast.data.models.payload import ModelPayload, pickled_modules
-from holdfast.data.models.probing import CELLS, MOST_NUMBERS, Probe, check_slip
+from holdfast.data.models.probing import Probe, check_slip, sizes
 from holdfast.data.models.trial import Trial
 from holdfast.errors import InvalidInput
 from holdfast.queries import ColumnType, Schema
@@ -72,8 +72,7 @@ class LocalModel:
         self._names = [name for name, _ in self._evaluator.columns]
         self._width = None if want == "labels" else self._evaluator.width
         self._classes = len(payload.classes or ())
-        most = max(MOST_NUMBERS // len(columns), CELLS[0])
-        self._cell = cell or max(size for size in CELLS if size <= most)
+        self._cell = cell or sizes(columns)[-1]
         self._gaps: tuple[str, ...] = ()
         self._probe: Probe | None = None
 
@@ -95,7 +94,10 @@ class LocalModel:
             check_slip(raised)
             return Probe(loaded, self._cell, 0.0, True, ())
         self._gaps = tuple(name for at, name in enumerate(self._names) if self._is_gap(at))
-        return Probe(loaded, self._cell, 0.0, False, self._gaps)
+        block = made_up(evaluator.columns, "matrix", self._cell, 0, None)
+        begin = time.monotonic()
+        evaluator(block.slice(0, self._cell), self._want)
+        return Probe(loaded, self._cell, time.monotonic() - begin, False, self._gaps)
 
     def _tried(self, gap: int | None) -> None:
         block = made_up(self._evaluator.columns, "matrix", _ROWS, 0, gap)
@@ -170,21 +172,17 @@ _MATRICES = Matrices()
 class LocalEvaluation:
     """One evaluation: blocks in, values out, in order, a few blocks ahead of whoever takes them."""
 
-    def __init__(self, model: LocalModel, limits: Allowed) -> None:
-        self._model, self._limits = model, limits
-        self.gave_up = False
+    def __init__(self, model: LocalModel) -> None:
+        self._model = model
 
     def run(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Found]:
         """The values of each block, and which of them there are."""
-        begun = time.monotonic()
         waiting: deque[Future[Found]] = deque()
         with _ALONE, ThreadPoolExecutor(_THREADS, "holdfast-model") as pool:
             for block in blocks:
                 waiting.append(pool.submit(self._model.values, block))
                 if len(waiting) > 2 * _THREADS:
                     yield waiting.popleft().result()
-                if time.monotonic() - begun > self._limits.seconds_in_all:
-                    self.gave_up = True
             while waiting:
                 yield waiting.popleft().result()
 

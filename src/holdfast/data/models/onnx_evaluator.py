@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from holdfast.data.models.evaluators import (
 )
 from holdfast.data.models.extras import needed
 from holdfast.data.models.graphs import MOST_WIDTH
+from holdfast.data.models.preparation import prepared
 
 _NUMBERS: Mapping[str, type[Any]] = {
     "tensor(float)": np.float32,
@@ -37,7 +38,6 @@ _NUMBERS: Mapping[str, type[Any]] = {
 }
 _FLOATS = ("tensor(float)", "tensor(double)")
 _TEXT = "tensor(string)"
-_LIKES: tuple[Literal[0, 1], ...] = (0, 1)
 _LABELS = ("tensor(int64)", "tensor(int32)", "tensor(bool)", _TEXT)
 
 
@@ -51,7 +51,7 @@ class OnnxEvaluator(Evaluator):
     def __init__(
         self, content: bytes, columns: Columns, want: Want, classes: Sequence[Label] | None
     ) -> None:
-        self._session = _session(_prepared(content))
+        self._session = _session(prepared(content))
         self.width = 0
         self._inputs = self._session.get_inputs()
         for given in self._inputs:
@@ -158,7 +158,7 @@ class OnnxEvaluator(Evaluator):
         elif len(shape) == 2 and isinstance(shape[1], int):
             self.width = shape[1]
         else:
-            self.width = self._tried_width(classes)
+            self.width = self._tried_width()
         if not 1 <= self.width <= MOST_WIDTH:
             required = f"from 1 to {MOST_WIDTH:,}"
             raise Unfit(f"it gives {self.width:,} scores for each record, and not {required}")
@@ -168,22 +168,17 @@ class OnnxEvaluator(Evaluator):
             if self.width != count:
                 raise Unfit(f"it gives {self.width:,} scores for each record, of {count:,} classes")
 
-    def _tried_width(self, classes: Sequence[Label] | None) -> int:
-        """The width for made-up records, which then is that of all."""
+    def _tried_width(self) -> int:
+        """The width for a made-up record, which then is that of all."""
         from holdfast.data.models.blocks import made_up
 
-        found, trouble = None, ""
-        for like in _LIKES:
-            feed, _ = self._fed(made_up(self.columns, self.form, 1, like, None).slice(0, 1))
-            try:
-                [found] = self._ran(feed)
-                break
-            except Exception as error:
-                trouble = type(error).__name__
-        if found is None:
-            if classes is not None:  # so many are expected, and others a failed call
-                return len(classes)
-            raise Unfit(f"it does not say how many scores it gives, and on made-up rows: {trouble}")
+        feed, _ = self._fed(made_up(self.columns, self.form, 1, 0, None).slice(0, 1))
+        try:
+            [found] = self._ran(feed)
+        except Exception as error:
+            trouble = type(error).__name__
+            reason = f"it does not say how many scores it gives, and on made-up rows: {trouble}"
+            raise Unfit(reason) from error
         if np.ndim(found) not in (1, 2) or len(found) != 1:
             raise Unfit(f"its output for one record has the shape {np.shape(found)}")
         return 1 if found.ndim == 1 else int(found.shape[1])
@@ -264,26 +259,3 @@ def _session(content: bytes) -> Any:
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
     with nothing_opened():
         return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-
-
-def _prepared(content: bytes) -> bytes:
-    """As it was read when its rows were looked at, and nothing that could be read otherwise.
-
-    With the matrix in the place of a list of dictionaries, which would take long to make.
-    """
-    onnx = needed("onnx", "an ONNX model")
-    model = onnx.load_model_from_string(content)
-    model.DiscardUnknownFields()
-    # What is said about it besides, which may be wrong; the runtime finds out for itself.
-    for field in ("value_info", "quantization_annotation", "metadata_props"):
-        model.graph.ClearField(field)
-    model.ClearField("metadata_props")
-    mapped = {node.output[0]: node for node in model.graph.node if node.op_type == "ZipMap"}
-    for output in model.graph.output:
-        node = mapped.get(output.name)
-        if node is not None:
-            tensor = onnx.helper.make_tensor_value_info(output.name, onnx.TensorProto.FLOAT, None)
-            output.CopyFrom(tensor)
-            node.CopyFrom(onnx.helper.make_node("Identity", [node.input[0]], [output.name]))
-    prepared: bytes = model.SerializeToString()
-    return prepared

@@ -23,9 +23,9 @@ from holdfast.data.models.graphs import MAIN, ML, Graph, named
 # Before, smaller inputs were repeated in another way.
 _OLDEST = 9
 
-_UNARY = """Abs Acos Acosh Asin Asinh Atan Atanh Cast Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu
-HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu Round Selu
-Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh ThresholdedRelu"""
+_UNARY = """Abs Acos Asin Atan Cast Ceil Celu Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish
+Identity IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu Round Selu Sigmoid Sign Sin Softplus
+Softsign Sqrt Tanh ThresholdedRelu"""
 _BROADCAST = """Add And Clip Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul
 Or Pow PRelu Sub Sum Where Xor"""
 _REDUCE = """ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin

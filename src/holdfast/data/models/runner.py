@@ -6,17 +6,19 @@ What a model may do wrong, and what becomes of it:
   get no value, and nobody else's value changes (:mod:`.trial` says how).
 - It hangs, dies or eats memory: its process is killed, another takes its place, and the search goes
   on where it was.
-- It takes more time in all than it may: *no* record has a value, those that had one included. What
-  had been done by then would depend on where the clock stopped. See ``gave_up``.
 - NaN, infinity, and labels that are none of the classes are no values.
 
-Nothing of this raises: an error would depend on records. What can be told without them, a model
-that does not load for instance, is refused by :meth:`ModelRunner.probe`.
+All of this is for code of the analyst's own. An ONNX model, which anybody may have made, can do
+none of it: no record decides whether it fails or what it costs (:mod:`.graphs`), and it is called
+on full cells only (:mod:`.cells`). If such a call fails, for want of memory or time, that is the
+machine's doing, and :class:`EvaluationFailed` is raised, which tells of no record.
 
-All of this is for models that mean well. A callable is the analyst's own code: it sees a whole
-cell at once and could look from one record to the next, keep what it saw, or open a file. Only for
-ONNX models is it proven that rows do not mix (:mod:`.rows`); those for which it can't be are given
-one record at a time.
+What can be told without records, a model that does not load for instance, is refused by
+:meth:`ModelRunner.probe`.
+
+A callable sees a whole cell at once and could look from one record to the next, keep what it saw,
+or open a file. Only for ONNX models is it proven that rows do not mix (:mod:`.rows`); those for
+which it can't be are given one record at a time.
 """
 
 from __future__ import annotations
@@ -38,10 +40,15 @@ from holdfast.data.models.extras import require
 from holdfast.data.models.local import LocalEvaluation, local_model
 from holdfast.data.models.payload import ModelPayload
 from holdfast.data.models.probing import Probe, probed
+from holdfast.data.models.trial import most_calls
 from holdfast.errors import InvalidInput
 from holdfast.queries import ColumnType, Schema
 
 Values: TypeAlias = NDArray[Any]
+
+ONNX_SECONDS = 600.0
+_SAFETY = 3.0
+"""How many times longer than the probe a call may take while the machine is busy otherwise."""
 
 
 @dataclass(frozen=True)
@@ -49,18 +56,21 @@ class Limits:
     """What a model may use.
 
     ``seconds_per_block`` is for one call of the model, however many records it is given, so that
-    the limit of a record by itself is the limit of a record among others. ``memory_bytes`` is on
-    top of what the process uses when the model is loaded.
+    the limit of a record by itself is the limit of a record among others. ``seconds_in_all`` is for
+    an evaluation: a model is refused, before any record is read, unless the worst case fits. None
+    stands for 600 seconds for an ONNX model, and for no limit for code of one's own.
+    ``memory_bytes`` is on top of what the process uses when the model is loaded.
     """
 
     seconds_per_block: float = 30.0
-    seconds_in_all: float = 600.0
+    seconds_in_all: float | None = None
     memory_bytes: int = 4 << 30
 
     def __post_init__(self) -> None:
         for name in ("seconds_per_block", "seconds_in_all", "memory_bytes"):
-            if not getattr(self, name) > 0:
-                raise InvalidInput(name, "larger than 0", getattr(self, name))
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InvalidInput(name, "larger than 0", value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +120,6 @@ class ModelRunner:
             raise InvalidInput("the features", "numbers for a callable", texts, hint)
         self.payload, self.features, self.want = payload, features, want
         self.limits = Limits() if limits is None else limits
-        self.gave_up = False
         self._cell = cell
         if payload.kind == "onnx":
             from holdfast.data.models.rows import only_single
@@ -146,8 +155,8 @@ class ModelRunner:
         """Load the model and try it on made-up rows; InvalidInput if it can't be used.
 
         Refused are models that do not load, that expect other features, that return something of
-        the wrong shape or type, and that hang on, or end the process with, three rows of zeros. Not
-        refused are models that raise: a made-up row may well be one that they rightly raise on.
+        the wrong shape or type, and that hang on, or end the process with, three rows of zeros; and
+        ONNX models that raise. Code of one's own may well rightly raise on a made-up row.
         """
         if self._local is not None:
             return self._local.probe()
@@ -156,28 +165,58 @@ class ModelRunner:
     def evaluate(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Result]:
         """The values of all records, a result for each block, in order.
 
-        The next blocks are read and written while the model is at work on the ones before. A caller
-        must look at ``gave_up`` at the end and, if it is set, take no record to have a value,
-        whatever came before.
+        The next blocks are read and written while the model is at work on the ones before.
+        EvaluationFailed if it can't be done, for a reason that no record has to do with.
         """
         probe = self.probe()
         if self._busy:
             raise InvalidInput("a runner", "asked for one evaluation at a time", "busy")
-        self.gave_up = False
         self._busy = True
         evaluation: Evaluation | LocalEvaluation
         if self._local is not None:
-            evaluation = LocalEvaluation(self._local, self.limits)
+            evaluation = LocalEvaluation(self._local)
         else:
-            evaluation = Evaluation(self._own_crew(), probe, self.limits)
+            crew, seconds = self._own_crew(), self.limits.seconds_per_block
+            evaluation = Evaluation(crew, probe, seconds, self._in_all if self._is_onnx else None)
         try:
             for values, known in evaluation.run(_checked(blocks, self.features)):
-                self.gave_up = evaluation.gave_up
                 yield Result(values, known)
-            self.gave_up = evaluation.gave_up
         finally:
             evaluation.close()
             self._busy = False
+
+    def expected_seconds(self, records: int) -> float:
+        """What evaluating so many records takes, by the probe, if the model fails on none."""
+        probe = self.probe()
+        return -(-records // probe.cell) * probe.seconds
+
+    def check_time(self, records: int) -> None:
+        """Refuse what may take longer than it may, whatever the records are."""
+        probe, allowed = self.probe(), self._in_all
+        if allowed is None:
+            return
+        if self._is_onnx:
+            worst = _SAFETY * self.expected_seconds(records)
+        else:
+            seconds = self.limits.seconds_per_block if self._local is None else probe.seconds
+            restart = 0.0 if self._local is not None else self._own_crew().load_seconds
+            worst = most_calls(records, probe.cell) * (seconds + restart)
+        if worst > allowed:
+            required = f"one that takes at most {allowed:,.4g} seconds for {records:,} records"
+            got = f"one that may take {worst:,.4g}, at {probe.cell:,} records a call"
+            hint = "raise seconds_in_all (Limits), or use a smaller model"
+            if not self._is_onnx:
+                hint = "leave seconds_in_all (Limits) out: each call has seconds_per_block"
+            raise InvalidInput("the model", required, got, hint)
+
+    @property
+    def _is_onnx(self) -> bool:
+        return self.payload.kind == "onnx"
+
+    @property
+    def _in_all(self) -> float | None:
+        seconds = self.limits.seconds_in_all
+        return ONNX_SECONDS if seconds is None and self._is_onnx else seconds
 
     def _own_crew(self) -> Crew:
         if os.getpid() != self._owner:

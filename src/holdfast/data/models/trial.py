@@ -1,15 +1,17 @@
-"""The trial of a block: every record that can have a value gets it, whatever its neighbours do.
+"""The trial of a block by code of the analyst's own.
 
+Whatever a model does on a record, every other record that can have a value gets it.
 Two things make the value of a record depend on that record alone.
 
-*One shape.* A model is called on cells of one size, the last one filled up, and never on what
-happens to be there. A matrix product of one row, or of three, often differs in the last bit from
-the same row in a thousand (other instructions are used for a few rows); were a block that fails
-simply cut up, a failing record would change the values of its neighbours.
+*One shape.* A value is taken only from a call on a cell of the one size, in the record's place in
+it. A matrix product of one row, or of three, often differs in the last bit from the same row in a
+thousand (other instructions are used for a few rows); were the values of smaller calls kept, a
+failing record would change those of its neighbours.
 
 *A search.* If a cell fails, its halves are tried, their halves, and so on, and a record is bad if
 the model fails on that record by itself. Then the cell is called again, with a good record in the
-place of each bad one: this call gives the values.
+place of each bad one: this call gives the values. Should it fail as well, each record gets a cell
+of its own, full of copies of it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.data.models.blocks import Block
-from holdfast.data.models.channel import BAD, BARRED, FULL, GOOD, GROUP, MENDED, SINGLE, Notes
+from holdfast.data.models.channel import (
+    BAD,
+    BARRED,
+    COPIES,
+    FULL,
+    GOOD,
+    GROUP,
+    MENDED,
+    SINGLE,
+    SOUND,
+    Notes,
+)
 from holdfast.data.models.evaluators import Evaluator, Want
 
 Call = tuple[int, int, int, int]
@@ -61,7 +74,9 @@ class Trial:
     def _try_cell(self, start: int, stop: int) -> None:
         verdicts = self._notes.verdicts[start:stop]
         if self._whole(FULL, start, stop):
-            np.maximum(verdicts, GOOD, out=verdicts)
+            return
+        if self._size == 1:
+            verdicts[:] = BAD
             return
         rows: Rows = start + np.flatnonzero(verdicts != BARRED)
         # Missing values are the commonest reason to fail: apart from the rest they cost one call.
@@ -69,8 +84,14 @@ class Trial:
         rows = np.concatenate([rows[~missing], rows[missing]])
         gap = int(np.count_nonzero(~missing))
         self._search(rows, 0, len(rows), gap if 0 < gap < len(rows) else None)
-        if (verdicts == BAD).any():
-            self._whole(MENDED, start, stop)
+        if (verdicts == BAD).any() and self._whole(MENDED, start, stop):
+            return
+        for row in (start + np.flatnonzero(verdicts == SOUND)).tolist():
+            part = self._block.take(np.full(self._size, row))
+            found = self._called(COPIES, row, row + 1, part)
+            if found is not None:
+                self._notes.values[row] = found[row - start]
+            self._notes.verdicts[row] = BAD if found is None else GOOD
 
     def _search(self, rows: Rows, low: int, high: int, cut: int | None = None) -> bool:
         """Find the bad ones in a range that fails; whether there is none."""
@@ -89,23 +110,23 @@ class Trial:
         return high - low > 1 or self._part(rows, low, high)
 
     def _part(self, rows: Rows, low: int, high: int) -> bool:
-        """Whether the model gives values for some records; they are kept for want of better."""
+        """Whether the model gives values for some records, which are not kept."""
         chosen = rows[low:high]
         verdicts = self._notes.verdicts[chosen]
-        if (verdicts == GOOD).all() or (verdicts == BAD).any():  # known from an earlier child
-            return bool((verdicts == GOOD).all())
+        if verdicts.all() or (verdicts == BAD).any():  # known from an earlier child
+            return bool((verdicts < BAD).all())
         single = high - low == 1
         found = self._called(SINGLE if single else GROUP, low, high, self._block.take(chosen))
         if found is not None:
-            self._notes.values[chosen] = found
-            self._notes.verdicts[chosen] = GOOD
+            self._notes.verdicts[chosen] = SOUND
         elif single:
             self._notes.verdicts[chosen] = BAD
         return found is not None
 
     def _whole(self, stage: int, start: int, stop: int) -> bool:
         """Call the model on the cell in its full size, without bad records."""
-        good = self._notes.verdicts[start:stop] < BAD
+        verdicts = self._notes.verdicts[start:stop]
+        good = verdicts < BAD
         if not good.any():
             return True
         every = bool(good.all())
@@ -118,10 +139,8 @@ class Trial:
         found = self._called(stage, 0, stop - start, part)
         if found is None:
             return False
-        if every:
-            self._notes.values[start:stop] = found[: stop - start]
-        else:
-            self._notes.values[start:stop][good] = found[: stop - start][good]
+        self._notes.values[start:stop][good] = found[: stop - start][good]
+        verdicts[good] = GOOD
         return True
 
     def _called(self, stage: int, low: int, high: int, part: Any) -> NDArray[Any] | None:
@@ -137,3 +156,9 @@ class Trial:
             return None
         finally:
             call[0] = 0
+
+
+def most_calls(records: int, cell: int) -> int:
+    """How often a model is called at most: each cell twice, every range of a search, all copies."""
+    cells = -(-records // cell)
+    return 2 * cells + 3 * records

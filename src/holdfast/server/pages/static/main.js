@@ -9,7 +9,6 @@ import * as overview from "./overview.js";
 import { openJson, refusalBox, waiting } from "./parts.js";
 import { showSignIn } from "./signin.js";
 import * as transcript from "./transcript.js";
-import { nameOf } from "./words.js";
 
 const VIEWS = { "/": overview, "/transcript": transcript, "/ask": ask, "/explore": explore };
 const QUIET = 400; // updates come no faster than this, however many ask
@@ -85,7 +84,7 @@ async function route() {
     if (link.getAttribute("href") === path) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  document.title = `${VIEWS[path].title} · ${nameOf(state.status.path)} · Holdfast`;
+  document.title = `${VIEWS[path].title} · ${state.status.name} · Holdfast`;
   if (state.view?.navigate && state.path === path) return state.view.navigate(url);
   const turn = ++state.turn;
   state.view?.leave?.();

@@ -7,7 +7,6 @@ import { count, moment, several, shareLeft, shareSpent } from "./numerals.js";
 import { jsonLink, meter, promise, refusalBox, standing } from "./parts.js";
 import { rangesOf } from "./ranges.js";
 import { answerRow } from "./rows.js";
-import { nameOf } from "./words.js";
 
 const NEWEST = 8;
 
@@ -47,7 +46,7 @@ export async function show(root, context) {
 function drawHead(head, status) {
   fill(
     head,
-    h("h1", { tabindex: "-1" }, nameOf(status.path)),
+    h("h1", { tabindex: "-1" }, status.name),
     h("p", { class: "promise" }, promise(status)),
     standing(status),
   );

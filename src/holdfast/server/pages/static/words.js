@@ -97,11 +97,6 @@ export function cost(result) {
   return `${result.price === 1 ? "1 answer" : `${count(result.price)} answers`} at its round`;
 }
 
-/** The name of a folder, without where it lies. */
-export function nameOf(path) {
-  return path.split(/[\\/]/).filter(Boolean).at(-1) ?? "dataset";
-}
-
 function half([low, high]) {
   return 0.5 * (high - low);
 }

@@ -4,22 +4,44 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.errors import StorageFailed
 
+_SHORTEST, _LONGEST = 0.0002, 0.01  # seconds between tries
+
 
 @contextmanager
-def waiting_lock(path: Path) -> Iterator[None]:
-    """Held by one process at a time; others wait."""
+def waiting_lock(path: Path, seconds: float | None = None) -> Iterator[None]:
+    """Held by one process at a time; others wait, or for so many seconds: then TimeoutError.
+
+    The file is opened each time, so that a process that is forked meanwhile does not keep it.
+    """
     file = _opened(path)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        if seconds is None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        else:
+            _take_within(file, seconds)
         yield
     finally:
         os.close(file)
+
+
+def _take_within(file: int, seconds: float) -> None:
+    """The system waits for ever or not at all, so this tries again and again."""
+    give_up, pause = time.monotonic() + seconds, _SHORTEST
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= give_up:
+                raise TimeoutError from None
+        time.sleep(pause)
+        pause = min(2.0 * pause, _LONGEST)
 
 
 @contextmanager

@@ -1,0 +1,131 @@
+"""Sums that were made before, from which those of other rounds are made: a block at least."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from operator import add
+from typing import Protocol, TypeVar
+
+BLOCK = 1 << 10
+"""The fewest records that are evaluated alone, unless there are fewer in all.
+
+Whoever could have a single record evaluated, by asking at two rounds next to each other, could
+read it off the clock.
+"""
+_MOST_NUMBERS = 20_000
+_MOST_ROUNDS = 4  # of one source
+
+Totals = tuple[int, ...]
+
+
+class Named(Protocol):
+    """What is summed: sources of the same canonical text have the same sums."""
+
+    @property
+    def canonical(self) -> str:
+        """Its text."""
+
+
+S = TypeVar("S", bound=Named)
+
+
+class KnownSums:
+    """The last sums of each source, at few rounds; the least recently used are forgotten.
+
+    Two rounds of a source are at least a block apart.
+    """
+
+    def __init__(self, most: int = _MOST_NUMBERS) -> None:
+        self._known: OrderedDict[str, dict[int, Totals]] = OrderedDict()
+        self._most = most
+        self._numbers = 0
+        self._lock = threading.Lock()
+
+    def at(self, canonical: str, round: int) -> Totals | None:
+        """The sums at exactly that round, if they are known."""
+        with self._lock:
+            return self._known.get(canonical, {}).get(round)
+
+    def nearest(self, canonical: str, round: int, back: bool = True) -> tuple[int, Totals]:
+        """A round and the sums there from which the least is left to do; 0 is from scratch.
+
+        It is that round itself, or a block or more away; later ones only if ``back``.
+        """
+        with self._lock:
+            known = self._known.get(canonical, {})
+            if round in known:
+                return round, known[round]
+            usable = [
+                at for at in known if BLOCK <= abs(at - round) < round and (back or at < round)
+            ]
+            at = min(usable, key=lambda at: abs(at - round), default=0)
+            return at, known.get(at, ())
+
+    def keep(self, canonical: str, round: int, totals: Totals) -> None:
+        """Remember sums."""
+        with self._lock:
+            before = self._known.pop(canonical, {})
+            now = {at: kept for at, kept in before.items() if abs(at - round) >= BLOCK}
+            few = _MOST_ROUNDS if _MOST_ROUNDS * len(totals) <= self._most else 1
+            while len(now) >= few:
+                del now[next(iter(now))]
+            now[round] = totals
+            self._known[canonical] = now
+            self._numbers += _count(now) - _count(before)
+            while self._numbers > self._most and len(self._known) > 1:
+                _, forgotten = self._known.popitem(last=False)
+                self._numbers -= _count(forgotten)
+
+    def summed(
+        self,
+        sources: Sequence[S],
+        round: int,
+        evaluate: Callable[[Sequence[S], int, int], Sequence[Totals]],
+        back: bool = True,
+    ) -> dict[str, Totals]:
+        """The sums of all sources at a round, by their canonical texts.
+
+        ``evaluate(sources, low, high)`` has those over the records low, ..., high - 1. As sums are
+        exact it makes no difference from where one starts. A source that is asked about again, far
+        from what is known, is summed up to a landmark first: data that grows record by record
+        then costs less than two blocks an ask, not everything.
+        """
+        landmark = (round // BLOCK - 1) * BLOCK
+        again = [source for source in sources if self._is_far(source.canonical, round, back)]
+        if landmark > 0 and again:
+            self._step(again, landmark, evaluate, back)
+        return self._step(sources, round, evaluate, back)
+
+    def _is_far(self, canonical: str, round: int, back: bool) -> bool:
+        at, _ = self.nearest(canonical, round, back)
+        return canonical in self._known and abs(at - round) >= 2 * BLOCK
+
+    def _step(
+        self,
+        sources: Sequence[S],
+        round: int,
+        evaluate: Callable[[Sequence[S], int, int], Sequence[Totals]],
+        back: bool,
+    ) -> dict[str, Totals]:
+        found: dict[str, Totals] = {}
+        groups: dict[int, list[tuple[S, Totals]]] = {}
+        for source in sources:
+            at, totals = self.nearest(source.canonical, round, back)
+            if at == round and totals:
+                found[source.canonical] = totals
+            else:
+                groups.setdefault(at, []).append((source, totals))
+        for at, members in groups.items():
+            low, high = min(at, round), max(at, round)
+            parts = evaluate([source for source, _ in members], low, high)
+            for (source, totals), part in zip(members, parts, strict=True):
+                more = part if at < round else tuple(-one for one in part)
+                found[source.canonical] = tuple(map(add, totals, more)) if totals else more
+                self.keep(source.canonical, round, found[source.canonical])
+        return found
+
+
+def _count(known: dict[int, Totals]) -> int:
+    return sum(map(len, known.values()))

@@ -1,0 +1,96 @@
+"""Every cell of every table beside the entries: a forged one is found, or mended from them."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+import holdfast as hf
+from holdfast.data.growing import GrowingData
+from runtime import opened, sql
+from tampering import build, changed, copied, found_by
+
+CHECKED_AGAINST = {
+    "segments": "append and seal entries, and the manifest in the state after each",
+    "pending": "the content of the append entry, and the count of records",
+    "asked": "answer and derived entries: each question leads to its entry, and there are no more",
+    "charged": "charge entries without an answer: each leads to its entry, and there are no more",
+    "keys": "keys in the entries: each leads to its entry, and there are no more",
+    "contents": "append entries, and the values in the segments",
+    "rounds": "answers and charges by round",
+    "spending": "charges by analyst; made anew at opening if they do not add up",
+    "free_entries": "entries that cost nothing, by analyst, of the last day",
+}
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """With rows in every table."""
+    path = tmp_path_factory.mktemp("filled") / "clinic"
+    build(path)
+    with opened(path) as dataset, pytest.MonkeyPatch.context() as patch:
+        session = dataset.session("bob")
+        session.ask("age > 10", key="again")  # recorded before, so the key is free
+
+        def cut_off(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr(GrowingData, "exact", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            session.ask("age > 33", key="charged")
+    return path
+
+
+def test_every_table_is_checked(filled) -> None:
+    named = sql(filled, "SELECT name FROM sqlite_master WHERE type = 'table'")
+    assert {name for (name,) in named} == {"entries", *CHECKED_AGAINST}
+    assert found_by(filled) is None
+
+
+@pytest.mark.parametrize("table", CHECKED_AGAINST)
+def test_every_cell(filled, tmp_path, table) -> None:
+    columns = [row[1] for row in sql(filled, f"PRAGMA table_info({table})")]
+    rows = sql(filled, f"SELECT * FROM {table} ORDER BY 1")
+    assert rows
+    one_key = " AND ".join(f"{name} IS ?" for name in columns)
+    forgeries = [
+        (f"UPDATE {table} SET {name} = ? WHERE {one_key}", (forged(row[i]), *row))
+        for row in rows
+        for i, name in enumerate(columns)
+    ]
+    forgeries += [(f"DELETE FROM {table} WHERE {one_key}", row) for row in rows]
+    marks = ", ".join("?" for _ in columns)
+    more = tuple(forged(cell) for cell in rows[-1])
+    forgeries.append((f"INSERT INTO {table} VALUES ({marks})", more))
+    for number, (statement, values) in enumerate(forgeries):
+        path = copied(filled, tmp_path / str(number))
+        sql(path, statement, values=values)
+        found = found_by(path)
+        mended = table == "spending" and sql(path, f"SELECT * FROM {table} ORDER BY 1") == rows
+        assert found is not None or mended, (statement, values)
+        shutil.rmtree(path)
+
+
+def forged(cell: object) -> object:
+    return bytes([cell[0] ^ 1]) + cell[1:] if isinstance(cell, bytes) else changed(cell)
+
+
+# -------------------------------------------------------------------------------- segments
+
+
+def test_a_flipped_byte_is_found_before_the_first_answer(filled, tmp_path) -> None:
+    """Of the right size, and a file that Arrow reads without complaint."""
+    path = copied(filled, tmp_path / "clinic")
+    for segment in sorted((path / "segments").iterdir()):
+        content = segment.read_bytes()
+        at = len(content) // 3
+        segment.write_bytes(content[:at] + bytes([content[at] ^ 64]) + content[at + 1 :])
+        with opened(path) as dataset:
+            before = dataset.session().budget.spent
+            with pytest.raises(hf.LedgerCorrupt, match="its bytes are not those"):
+                dataset.session().ask("age > 71")
+            assert dataset.session().budget.spent == before
+        segment.write_bytes(content)
+    with opened(path) as dataset:
+        dataset.session().ask("age > 71")

@@ -1,0 +1,66 @@
+"""A disk that fails to sync a commit: nobody can know whether it is kept, and nobody says so."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast as hf
+from power.losses import recorded
+from runtime import made
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("cc") is None,
+    reason="the recorder needs Linux and a C compiler",
+)
+ROWS = [{"age": 1, "bmi": 2.0, "city": "Oslo"}] * 3
+
+
+def broken(folder: Path, does: str, key: str | None) -> dict[str, Any]:
+    """What a process is told if syncing its commit fails; it is killed after that.
+
+    The log is new, so its head is synced first.
+    """
+    (folder / "root").mkdir()
+    path = folder / "root" / "data"
+    made(path, count=1000).close()
+    order = {"dataset": str(path), "does": does, "key": key, "log": str(folder / "said")}
+    script = Path(__file__).parent / "faulty.py"
+    _, ended = recorded(folder, order, "ledger.sqlite-wal 2", script)
+    assert ended == -signal.SIGKILL
+    said: dict[str, Any] = json.loads((folder / "said").read_text())
+    return said
+
+
+@pytest.mark.parametrize("key", [None, "mine"])
+def test_an_append(tmp_path, key) -> None:
+    said = broken(tmp_path, "append", key)
+    assert said["kept"] is None
+    assert "not known whether" in said["hint"]
+    assert said["n"] == 1000  # and so it goes on, until somebody opens it after a crash
+    if key is not None:
+        assert "--key mine" in said["hint"]
+    with hf.open(tmp_path / "root" / "data") as dataset:
+        assert dataset.n == 1003  # it was in the log, whole, when the process died
+        if key is not None:
+            assert dataset.append(ROWS, key=key).n == 1003  # as advised: kept once
+        dataset.verify()
+
+
+def test_an_ask(tmp_path) -> None:
+    said = broken(tmp_path, "ask", "mine")
+    assert said["kept"] is None
+    assert "nothing was told" in said["hint"]
+    assert said["answers"] == 0
+    with hf.open(tmp_path / "root" / "data") as dataset:
+        spent = dataset.session().budget.spent
+        assert spent > 0.0
+        dataset.session().ask("age > 1", key="mine")
+        assert dataset.session().budget.spent == spent  # charged once
+        dataset.verify()

@@ -1,0 +1,30 @@
+"""Power that fails at random moments: nothing that anybody was told of is lost.
+
+`HOLDFAST_LOSSES=5000` makes the short run a long one; losses.py prints the figures.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from power.losses import run
+
+LOSSES = int(os.environ.get("HOLDFAST_LOSSES", "60"))
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("cc") is None,
+    reason="the recorder needs Linux and a C compiler",
+)
+
+
+def test_power_lost_at_random_moments(tmp_path: Path) -> None:
+    seen = run(tmp_path, LOSSES, seed=1)
+    assert seen["losses"] == LOSSES
+    for what in ("appends", "seals", "tokens", "revocations", "models"):
+        assert seen[f"{what} acknowledged"] > 0
+    assert seen["answers told"] > 0

@@ -1,0 +1,228 @@
+"""Evaluations against charges: races, faults and kills, in any order.
+
+Whatever is asked, by however many at once, over however many connections, with keys that clash,
+commits that fail and machines that stop: no record is touched without a charge that is on the disk
+by then, and nobody is charged twice for the same question.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+
+import holdfast as hf
+from holdfast.ledger.draft import Draft
+from holdfast.session.dataset import Dataset
+from holdfast.session.session import Session
+from machine import FAULTY, Crash
+from noise_sources import FastSeededNoise
+from runtime import made, records, sql
+from tampering import bodies
+from touches import Touches
+from workload import CASES, YOUTH, in_process
+
+NAMES = ("fraction", "mean", "bins", "rate", "gate", "variance", "select", "fit", "model")
+Names = st.sampled_from(NAMES)
+Keys = st.none() | st.sampled_from(("a", "b", "c"))
+Asks = st.tuples(Names, Keys, st.integers(0, 1))
+FAULTS = ("before", "after", "crash before", "crash after")
+REFUSALS = (hf.InvalidInput, hf.BudgetExhausted, hf.RequestRefused)
+TOUCHES = Touches()
+
+
+class Machine(RuleBasedStateMachine):
+    """Two connections to one dataset, each with an analyst of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.root = Path(tempfile.mkdtemp(prefix="evaluations-"))
+        self.path = self.root / "clinic"
+        self.copies = 0
+        self.open: list[tuple[Dataset, Session]] = []
+        TOUCHES.counts.clear()
+        TOUCHES.uncharged.clear()
+
+    @initialize()
+    def create(self) -> None:
+        made(self.path, count=1200).close()
+        self.connect()
+
+    def connect(self) -> None:
+        for i in range(2):
+            self.copies += 1
+            dataset = Dataset(self.path, FastSeededNoise(self.copies))
+            dataset.register(YOUTH)
+            # Nothing here is about time: nobody waits for a slot.
+            session = dataset.session(f"analyst {i}", fixed_time=False)
+            self.open.append((dataset, session))
+
+    def close_all(self) -> None:
+        for dataset, _ in self.open:
+            dataset.close()
+        self.open.clear()
+
+    def teardown(self) -> None:
+        TOUCHES.during = None
+        for dataset, _ in self.open[:1]:
+            dataset.verify()
+        self.close_all()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def ask(self, asked: tuple[str, str | None, int]) -> None:
+        name, key, which = asked
+        with suppress(*REFUSALS, hf.StorageFailed):
+            self.open[which][1].ask(CASES[name].query, key=key)
+
+    @rule(asked=Asks)
+    def ask_alone(self, asked: tuple[str, str | None, int]) -> None:
+        self.ask(asked)
+
+    @rule(names=st.lists(Names, min_size=1, max_size=4), key=Keys, which=st.integers(0, 1))
+    def ask_many(self, names: list[str], key: str | None, which: int) -> None:
+        with suppress(*REFUSALS):
+            self.open[which][1].ask_many([CASES[name].query for name in names], key=key)
+
+    @rule(asks=st.lists(Asks, min_size=2, max_size=5))
+    def race(self, asks: list[tuple[str, str | None, int]]) -> None:
+        """All at once, from as many threads."""
+        barrier, failed = threading.Barrier(len(asks)), list[BaseException]()
+
+        def run(asked: tuple[str, str | None, int]) -> None:
+            barrier.wait()
+            try:
+                self.ask(asked)
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=run, args=(asked,)) for asked in asks]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failed:
+            raise failed[0]
+
+    @rule(first=Asks, second=Asks)
+    def ask_in_the_middle(self, first: Any, second: Any) -> None:
+        """The second comes, over either connection, while records are being touched."""
+        TOUCHES.during = lambda: self.ask(second)
+        try:
+            self.ask(first)
+        finally:
+            TOUCHES.during = None
+
+    @rule(asked=Asks, fault=st.sampled_from(FAULTS))
+    def fail(self, asked: Any, fault: str) -> None:
+        """A commit fails, before or after it is durable, or the machine stops there."""
+        try:
+            with FAULTY.with_one(fault, self.path, self.new_path()):
+                self.ask(asked)
+        except Crash:
+            self.go_on(FAULTY.copy)
+
+    @rule(asked=Asks)
+    def kill(self, asked: Any) -> None:
+        """The machine stops while records are being touched."""
+        copy = self.new_path()
+
+        def stop() -> None:
+            shutil.copytree(self.path, copy)
+            raise Crash
+
+        TOUCHES.during = stop
+        try:
+            self.ask(asked)
+        except Crash:
+            self.go_on(copy)
+        finally:
+            TOUCHES.during = None
+
+    @rule(count=st.integers(1, 60))
+    def append(self, count: int) -> None:
+        dataset = self.open[0][0]
+        if dataset.n + count <= 2000:
+            dataset.append(records(dataset.n, dataset.n + count))
+
+    def new_path(self) -> Path:
+        self.copies += 1
+        return self.root / f"copy-{self.copies}"
+
+    def go_on(self, copy: Path) -> None:
+        self.close_all()
+        self.path = copy
+        self.connect()
+
+    @invariant()
+    def nothing_was_touched_uncharged(self) -> None:
+        assert not TOUCHES.uncharged
+
+    @invariant()
+    def nobody_was_charged_twice(self) -> None:
+        if self.open:
+            paid = [
+                (body["canonical"], body["round"], int(body["charge"]))
+                for kind, body in bodies(self.path).values()
+                if kind == "charge" or (kind == "answer" and "charged" not in body)
+            ]
+            assert all(count == 1 for count in Counter(one[:2] for one in paid).values())
+            [(after,)] = sql(
+                self.path,
+                "SELECT json_extract(body, '$.after.spent') FROM entries ORDER BY seq DESC LIMIT 1",
+            )
+            assert int(after) == sum(charge for *_, charge in paid)
+
+
+def run(examples: int, steps: int, **more: Any) -> None:
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            suppress_health_check=list(HealthCheck),
+            **more,
+        ),
+    )
+
+
+@pytest.fixture(autouse=True)
+def watched(monkeypatch) -> None:
+    FAULTY.install(monkeypatch)
+    in_process(monkeypatch)
+    TOUCHES.install(monkeypatch)
+
+
+def test_no_record_is_touched_without_a_charge() -> None:
+    run(25, 20)
+
+
+def _touched_first(session: Session, due: Any) -> Any:
+    """As an earlier version did: evaluate, then charge and answer in one step."""
+    return session._exact(due, None)
+
+
+def test_the_machine_finds_evaluations_before_the_charge(monkeypatch) -> None:
+    monkeypatch.setattr(Session, "_known", _touched_first)
+    with pytest.raises(AssertionError):
+        run(25, 20, phases=[Phase.generate], report_multiple_bugs=False)
+
+
+def test_the_machine_finds_charges_that_are_made_twice(monkeypatch) -> None:
+    monkeypatch.setattr(Draft, "_charged", lambda *_: None)
+    with pytest.raises((AssertionError, hf.HoldfastError)):
+        run(25, 20, phases=[Phase.generate], report_multiple_bugs=False)

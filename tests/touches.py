@@ -1,0 +1,97 @@
+"""Watches a dataset's records: whoever touches them must have a charge on the disk by then."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.data.calibration import MadeUp
+from holdfast.data.engines.polars_engine import PolarsEngine
+from holdfast.data.growing import GrowingData
+from holdfast.queries import form_of
+from holdfast.session.answering import sources_of
+from runtime import sql
+
+READS = ("_sums", "_cell_sums", "_pair_statistic", "frame")
+
+
+class Touches:
+    """Counts the evaluations of each question's sources, by round, from :meth:`install` on.
+
+    The charge is looked for on the disk, over a connection of its own, as another process would.
+    ``during`` is done once, in the middle of the next evaluation. ``uncharged`` are those that
+    nobody had paid for, wherever the error that this raised went.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, int]] = Counter()
+        self.uncharged: list[tuple[str, int]] = []
+        self.during: Callable[[], Any] | None = None
+        self._inside = threading.local()
+
+    def install(self, patch: pytest.MonkeyPatch) -> None:
+        exact, gradients, text = GrowingData.exact, GrowingData.gradients, GrowingData.text
+
+        def watched(data: GrowingData, sources: Any, round: int, progress: Any = None) -> Any:
+            self._note(data, {source.canonical for source in sources}, round)
+            return self._within(exact, data, sources, round, progress)
+
+        def watched_fit(data: GrowingData, form: Any, round: int) -> Any:
+            self._note(data, {form.canonical}, round)
+            return self._within(gradients, data, form, round)
+
+        patch.setattr(GrowingData, "exact", watched)
+        patch.setattr(GrowingData, "gradients", watched_fit)
+        # The custodian verifies what was appended.
+        patch.setattr(GrowingData, "text", lambda *args: self._within(text, *args))
+        for name in READS:
+            patch.setattr(PolarsEngine, name, self._guarded(getattr(PolarsEngine, name)))
+
+    def _within(self, work: Callable[..., Any], *args: Any) -> Any:
+        depth = getattr(self._inside, "depth", 0)
+        self._inside.depth = depth + 1
+        try:
+            return work(*args)
+        finally:
+            self._inside.depth = depth
+
+    def _guarded(self, read: Callable[..., Any]) -> Callable[..., Any]:
+        """No way to the records but through an evaluation that was looked at."""
+
+        def guarded(engine: PolarsEngine, *args: Any) -> Any:
+            if not isinstance(engine, MadeUp) and not getattr(self._inside, "depth", 0):
+                self.uncharged.append((read.__name__, -1))
+                raise AssertionError("records were read outside of an evaluation")
+            return read(engine, *args)
+
+        return guarded
+
+    def _note(self, data: GrowingData, canonicals: set[str], round: int) -> None:
+        covered = self.covered(data, round)
+        self.counts.update((canonical, round) for canonical in canonicals)
+        if not canonicals <= covered:
+            self.uncharged += [(canonical, round) for canonical in canonicals - covered]
+            raise AssertionError("records are touched before a charge for that is on the disk")
+        during, self.during = self.during, None
+        if during is not None:
+            during()
+
+    def covered(self, data: GrowingData, round: int) -> set[str]:
+        """What was charged at a round: queries, and the sources that they need."""
+        forms = [form_of(text, data._ledger.schema) for text in charged(data._ledger.folder, round)]
+        sources = {source.canonical for form in forms for source in sources_of(form)}
+        return sources | {form.canonical for form in forms}
+
+
+def charged(path: Path, round: int) -> set[str]:
+    """The queries that were charged at a round, as another process reads it from the disk."""
+    query = (
+        "SELECT json_extract(body, '$.canonical') FROM entries "
+        f"WHERE kind IN ('charge', 'answer') AND json_extract(body, '$.round') = {round}"
+    )
+    return {row[0] for row in sql(path, query)}
