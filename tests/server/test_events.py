@@ -174,7 +174,7 @@ def test_streams_end_when_the_service_stops(clinic):
         began = time.monotonic()
     thread.join(PATIENT)
     assert found == [""]
-    assert time.monotonic() - began < 5.0
+    assert time.monotonic() - began < PATIENT
 
 
 @pytest.mark.parametrize("count", [20])

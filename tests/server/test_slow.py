@@ -135,7 +135,7 @@ def test_a_head_that_does_not_come(clinic, monkeypatch):
             began = time.monotonic()
             got = read(raw(run.url, begin))
             assert check_refusal(got, 408)["details"]["retry_after"] is None
-            assert 0.25 < time.monotonic() - began < 5.0
+            assert 0.25 < time.monotonic() - began < PATIENT
 
 
 def test_a_head_that_trickles_gets_no_more_time(clinic, monkeypatch):
@@ -143,10 +143,10 @@ def test_a_head_that_trickles_gets_no_more_time(clinic, monkeypatch):
     with running(clinic) as run, knock(run.url, b"GET /v1/status HTTP/1.1\r\n") as connection:
         began = time.monotonic()
         with contextlib.suppress(ConnectionError):
-            while time.monotonic() - began < 5.0:
+            while time.monotonic() - began < PATIENT:
                 connection.sendall(b"X: y\r\n")
                 time.sleep(0.05)
-        assert time.monotonic() - began < 5.0
+        assert time.monotonic() - began < PATIENT
         # Also after a request that went well.
     with running(clinic) as run, knock(run.url) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -176,10 +176,10 @@ def test_chunks_without_end(clinic):
         with knock(run.url, begin) as connection:
             began = time.monotonic()
             with contextlib.suppress(ConnectionError):
-                while time.monotonic() - began < 10.0:
+                while time.monotonic() - began < PATIENT:
                     connection.sendall(b"1\r\na\r\n")
                     time.sleep(0.02)
-            assert time.monotonic() - began < 10.0
+            assert time.monotonic() - began < PATIENT
             check_refusal(read(heard(connection)), 408)
         kept_well(run, token)
 
@@ -430,7 +430,7 @@ def test_many_who_wait_for_a_verification_are_in_nobodys_way(clinic, monkeypatch
         connected(run, 60)
         began = time.monotonic()
         assert send(run.url, "GET", "/v1/status", token=token).status == 200
-        assert time.monotonic() - began < 5.0
+        assert time.monotonic() - began < PATIENT
         assert (len(begun), found) == (1, [])
         go.set()
         for thread in threads:
