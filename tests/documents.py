@@ -172,7 +172,7 @@ class Reader:
         """Stop what the page served."""
         for process in self.services.values():
             process.terminate()
-            process.communicate(timeout=30)
+            process.communicate(timeout=120)
 
     def _in_a_shell(self, command: str) -> str:
         before = f"(exit {self.code})\n"  # for whoever asks for $?

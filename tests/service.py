@@ -33,7 +33,7 @@ from holdfast.server.tokens import Role, TokenBook
 from holdfast.session.dataset import Dataset
 from noise_sources import FastSeededNoise
 
-PATIENT = 30.0
+PATIENT = 120.0
 QUICK = Settings(rate=100_000.0, fixed_time=False)
 """No test waits for its turn, but those of rates, or for a slot, but those of time."""
 

@@ -58,7 +58,7 @@ class Host:
             self.portal.start_task_soon(self.client.call_tool, tool, arguments)
             for tool, arguments in calls
         ]
-        return [task.result(timeout=60) for task in started]
+        return [task.result(timeout=120) for task in started]
 
 
 def text_of(result: Any) -> str:
@@ -119,7 +119,7 @@ def listening(dataset: Path, *options: str, end: signal.Signals = signal.SIGTERM
     finally:
         process.send_signal(end)
         out = process.stdout.read()
-        process.wait(timeout=60)
+        process.wait(timeout=120)
         reader.join()
         process.stdout.close()
         process.stderr.close()
@@ -132,7 +132,7 @@ def listening(dataset: Path, *options: str, end: signal.Signals = signal.SIGTERM
 @contextmanager
 def over_http(url: str, token: str | None = None, mode: str = "auto") -> Iterator[Host]:
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
-    http = httpx2.AsyncClient(headers=headers, timeout=60)
+    http = httpx2.AsyncClient(headers=headers, timeout=120)
     with connected(streamable_http_client(url, http_client=http), mode) as host:
         try:
             yield host

@@ -36,7 +36,7 @@ def posted(url, content=None, **headers):
     """A request by hand."""
     content = json.dumps(PING) if content is None else content
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return httpx2.post(url, content=content, headers={**JSON, **named}, timeout=30)
+    return httpx2.post(url, content=content, headers={**JSON, **named}, timeout=120)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -148,12 +148,12 @@ def test_ctrl_c_ends_it(folder):
     with ended:
         assert ended.stderr.readline().startswith("tools for agents at")
         ended.send_signal(signal.SIGINT)
-        assert ended.wait(timeout=15) == 130
+        assert ended.wait(timeout=120) == 130
         assert ended.stderr.read().strip() == "holdfast: interrupted"
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 def test_only_calls_are_taken(url, method):
     """A stream that nobody writes to would stay open for nothing."""
-    got = httpx2.request(method, url, headers={"accept": "text/event-stream"}, timeout=30)
+    got = httpx2.request(method, url, headers={"accept": "text/event-stream"}, timeout=120)
     assert (got.status_code, got.json()["error"]["type"]) == (405, "RequestRefused")

@@ -56,8 +56,8 @@ def test_slow_asks_wait_for_their_turn_over_mcp_too(clinic, monkeypatch):
     with running_tools(clinic, replace(QUICK, slow_asks=(4, 2))) as run:
         with ThreadPoolExecutor(8) as callers:
             first = [callers.submit(call, run.url, "ask", query=FIT) for _ in range(2)]
-            assert began.acquire(timeout=60)
-            assert began.acquire(timeout=60)
+            assert began.acquire(timeout=120)
+            assert began.acquire(timeout=120)
             others = list(callers.map(lambda _: result(call(run.url, "ask", query=FIT)), range(6)))
             going.set()
             for got in first:

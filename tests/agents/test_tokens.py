@@ -42,7 +42,7 @@ class Place:
         """A call by hand."""
         if token is not None:
             headers["authorization"] = f"Bearer {token}"
-        return httpx2.post(self.url, json=CALL, headers={**JSON, **headers}, timeout=30)
+        return httpx2.post(self.url, json=CALL, headers={**JSON, **headers}, timeout=120)
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_a_book_that_cannot_be_read_lets_nobody_in(place):
 
 def test_too_many_requests(place):
     text = place.token("viewer")[1]
-    with httpx2.Client(headers={**JSON, "authorization": f"Bearer {text}"}, timeout=30) as client:
+    with httpx2.Client(headers={**JSON, "authorization": f"Bearer {text}"}, timeout=120) as client:
         statuses = []
         while 429 not in statuses and len(statuses) < 3000:
             response = client.post(place.url, content=json.dumps(CALL))
@@ -172,7 +172,7 @@ def test_other_machines_need_tokens_and_a_word(tmp_path):
 
     def refused(*options):
         command = [*COMMAND, str(tmp_path / "clinic"), "--http", "--port", "0", *options]
-        ended = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60)
+        ended = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120)
         assert (ended.returncode, ended.stdout) == (2, "")
         return ended.stderr
 

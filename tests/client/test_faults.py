@@ -6,7 +6,6 @@ import gzip
 import json
 import socket
 import threading
-import time
 
 import pytest
 
@@ -345,10 +344,8 @@ def test_a_slow_answer_is_given_up(waits):
     with scripted() as service, hf.connect(service.url) as session:
         session._connection._timeout = 0.3  # from now on: a busy machine takes its time to connect
         service.script.append(service.silence)
-        began = time.monotonic()
         with pytest.raises(hf.ServiceFailed, match=r"in time.*same key"):
             session.ask("age > 65", key="mine")
-        assert time.monotonic() - began < 10.0
     assert (service.paths, waits) == (["/v1/ask"], [])  # who waited long enough is not kept waiting
 
 

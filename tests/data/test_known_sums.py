@@ -183,7 +183,7 @@ def test_every_kind_of_source(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_evaluations_run_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each waits inside the engine until both are there, and more records arrive meanwhile."""
-    data, both = growing(), threading.Barrier(2, timeout=60)
+    data, both = growing(), threading.Barrier(2, timeout=120)
     expected = [growing().exact([source], 400) for source in sources()[:3:2]]
     sums, cells = PolarsEngine._sums, PolarsEngine._cell_sums
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-PATIENCE = 60.0  # seconds without an answer from a service that is there
+PATIENCE = 180.0  # seconds without an answer from a service that is there
 POOL = 20  # questions that all callers have in common
 JSON, NDJSON = "application/json", "application/x-ndjson"
 

@@ -24,7 +24,7 @@ from service import send
 CALLER = Path(__file__).parent / "caller.py"
 COLUMNS = {"batch": "int", "i": "int", "x": "float"}
 FIRST = 20_000
-PATIENCE = 60.0
+PATIENCE = 180.0
 ANALYST = {"fresh": 4, "keyed": 4, "many": 1, "again": 3, "known": 6, "quote": 3, "status": 2}
 CUSTODIAN = {"append_few": 4, "append_many": 1, "status": 2}
 

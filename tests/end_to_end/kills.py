@@ -29,7 +29,7 @@ from holdfast.server.tokens import TokenBook
 from holdfast.session.answers import result_of
 
 A_DATASET = 25  # kills; then a new one, as all of it is verified after each kill
-PATIENCE = 60.0  # seconds
+PATIENCE = 180.0  # seconds
 WORKER = Path(__file__).parent / "worker.py"
 
 

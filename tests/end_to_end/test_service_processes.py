@@ -37,7 +37,7 @@ from end_to_end.crowd import (
 )
 from service import send, serving
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 COMMAND = [sys.executable, "-m", "holdfast"]
 
 LIBRARY = """
@@ -172,7 +172,7 @@ class TestOneServiceForADataset:
         half = len(body) // 2
         with serving(path) as (url, _):
             place = urlsplit(url)
-            connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)
+            connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=120)
             connection.putrequest("POST", "/v1/append")
             connection.putheader("Authorization", f"Bearer {custodian}")
             connection.putheader("Content-Type", "application/x-ndjson")

@@ -29,7 +29,7 @@ from holdfast.planning import Plan
 from runtime import made
 from service import served
 
-PATIENT = 20_000  # ms: on a busy machine things take their time, and nothing waits in vain
+PATIENT = 60_000  # ms: on a busy machine things take their time, and nothing waits in vain
 expect.set_options(timeout=PATIENT)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 QUERIES = (
@@ -84,7 +84,7 @@ class Server:
     def _send(self, request: Request) -> Any:
         if self.token is not None:
             request.add_header("Authorization", f"Bearer {self.token}")
-        with urlopen(request, timeout=20) as response:
+        with urlopen(request, timeout=120) as response:
             return json.load(response)
 
 

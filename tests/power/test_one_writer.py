@@ -75,13 +75,13 @@ def test_commits_and_checkpoints_never_overlap(tmp_path: Path) -> None:
 def test_reading_opening_and_closing_wait_for_nobody(tmp_path, monkeypatch) -> None:
     """A process that was stopped while it writes keeps the lock."""
     made(tmp_path / "data", count=1000).close()
-    monkeypatch.setattr("holdfast.ledger.store._BUSY_SECONDS", 30.0)
+    monkeypatch.setattr("holdfast.ledger.store._BUSY_SECONDS", 600.0)
     with waiting_lock(tmp_path / "data" / LOCK):
         began = time.monotonic()
         with opened(tmp_path / "data") as dataset:
             assert dataset.status().n == 1000
             dataset.session().quote("age > 1")
-        assert time.monotonic() - began < 25.0
+        assert time.monotonic() - began < 500.0
     with opened(tmp_path / "data") as dataset:
         dataset.append({"age": 1, "bmi": 1.0, "city": "Oslo"})
     assert not (tmp_path / "data" / f"{FILE}-wal").exists()  # folded, by the last to close

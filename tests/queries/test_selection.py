@@ -185,9 +185,9 @@ def test_a_selection_may_be_longer_than_other_queries():
     query = select([f"n > {i} and city <> 'Oslo'" for i in range(2000)])
     assert len(query.canonical) > 5 * LONGEST_QUERY
     assert query_of(query.canonical) == query
-    start = time.perf_counter()
+    start = time.thread_time()
     form = form_of(query.canonical, SCHEMA)
-    assert time.perf_counter() - start < 20.0
+    assert time.thread_time() - start < 20.0
     assert len(form.candidates) == 2000
 
 

@@ -50,7 +50,7 @@ def test_two_processes_that_ask_and_append_at_once(tmp_path) -> None:
     told: dict[int, float] = {}
     pairs = 0
     for process in processes:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
         for entry, value in json.loads(out):
             assert told.setdefault(entry, value) == value  # both were told the same

@@ -33,9 +33,9 @@ def _small_numbers():
 
 def quick(content, says, seconds=5.0, megabytes=300):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    begin = time.monotonic()
+    begin = time.thread_time()
     refused(content, says)
-    assert time.monotonic() - begin < seconds
+    assert time.thread_time() - begin < seconds
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < megabytes << 10
 
 
@@ -224,9 +224,9 @@ def test_a_forest_of_a_usual_size_is_read():
         "n_targets": 1,
     }
     graph = model(ml("TreeEnsembleRegressor", "x", "y", **given))
-    begin = time.monotonic()
+    begin = time.thread_time()
     assert is_rowwise(graph.SerializeToString())
-    assert time.monotonic() - begin < 20
+    assert time.thread_time() - begin < 20
 
 
 def test_a_converted_estimator_of_every_kind_that_was_fine_is_so():
