@@ -10,13 +10,16 @@ from collections import Counter
 
 import numpy as np
 import onnxruntime
+import polars as pl
+from onnx import TensorProto
 
 from holdfast.data.models.payload import payload_of
 from holdfast.data.models.runner import Limits, ModelRunner
 from holdfast.errors import InvalidInput
 from holdfast.queries import Schema
 
-from .hostile_models import KINDS, columns_of, hostile, neighbours, tail
+from .hostile_models import AMPLIFIED, KINDS, columns_of, hostile, neighbours, tail
+from .onnx_graphs import FLOAT, f, i, ml, model, node
 
 SOAK = os.environ.get("HOLDFAST_SOAK") == "1"
 MODELS = 1_200 if SOAK else 216
@@ -97,3 +100,32 @@ def test_the_search_finds_what_it_looks_for():
     tails = [seed for seed in range(MODELS) if KINDS[seed % len(KINDS)] is tail]
     _, guilty = search(tails, in_calls_of_many_sizes, lambda _: ["default"])
     assert len(guilty) >= 3
+
+
+def test_a_missing_value_moves_nobody_where_a_call_on_all_records_does_not_fit():
+    """1,984 records at default limits, by a model with 1,300 copies of a text for each of them.
+
+    All of them at once take more memory than there is. Once they were called on in parts then, and
+    the missing value decided in which: the last bits of others moved, and a model can make any last
+    bit as large as it likes.
+    """
+    nodes = [
+        node("Asin", "f0", "t"),
+        *AMPLIFIED[:2],
+        node("Sub", "m w", "d"),
+        node("Concat", " ".join(["f1"] * 1_300), "c", axis=1),
+        ml("OneHotEncoder", "c", "h", cats_strings=["a"], zeros=1),
+        node("ReduceSum", "h last", "s", keepdims=0),
+        node("Reshape", "s column", "e"),
+        node("Add", "d e", "y"),
+    ]
+    constants = {"last": i(1, 2), "column": i(-1, 1), "much": f(1e6)}
+    inputs = [("f0", FLOAT, [None, 1]), ("f1", TensorProto.STRING, [None, 1])]
+    graph = model(*nodes, constants=constants, inputs=inputs, output=("y", FLOAT, [None, 1]))
+    numbers, at = np.random.default_rng(1).random(1_984).tolist(), 700
+    others = [*numbers[:at], None, *numbers[at + 1 :]]
+    frames = [pl.DataFrame({"f0": one, "f1": ["b" * 1_000] * 1_984}) for one in (numbers, others)]
+    columns = {"f0": "float", "f1": "str"}
+    found = through_the_runner(graph.SerializeToString(), columns, frames, Limits())
+    assert [int(known.sum()) for _, known in found] == [1_984, 1_983]
+    assert moved(found, at) == []
