@@ -5,11 +5,16 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
-from holdfast.ledger.store import _BUSY_SECONDS
+import pytest
+
+from holdfast.ledger import store
+from holdfast.locks import waiting_lock
 from runtime import adaptive_plan, made
-from service import PATIENT, running, send
+from service import PATIENT, Got, running, send
 
 WRITER = """
 import sqlite3, sys
@@ -21,8 +26,24 @@ sys.stdin.read()
 """
 
 
-def test_reads_over_http_do_not_wait_for_a_stopped_writer(tmp_path: Path) -> None:
-    """It holds the lock for as long as it lives. Nobody's patience for locks is waited for."""
+def is_writing(path: Path) -> bool:
+    """Whether somebody writes to a dataset, or waits for the database to do so."""
+    try:
+        with waiting_lock(path / store.LOCK, 0.0):
+            return False
+    except TimeoutError:
+        return True
+
+
+def test_reads_over_http_do_not_wait_for_a_stopped_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds the database for as long as it lives, and an ask in the service waits for it.
+
+    That ask would wait for longer than anybody here does, and so would whoever waits for the ask.
+    """
+    monkeypatch.setattr(store, "_BUSY_SECONDS", 10 * PATIENT)
+    got: list[Got] = []
     with made(tmp_path / "clinic", adaptive_plan(), count=2000) as dataset:
         dataset.session().ask("age > 40")
         ledger = str(dataset.path / "ledger.sqlite")
@@ -35,16 +56,27 @@ def test_reads_over_http_do_not_wait_for_a_stopped_writer(tmp_path: Path) -> Non
                 text=True,
             ) as writer,
         ):
+            body = {"query": "age > 50"}
+            asking = threading.Thread(
+                target=lambda: got.append(send(run.url, "POST", "/v1/ask", body)), daemon=True
+            )
             assert writer.stdout is not None
             assert writer.stdout.readline() == "writing\n"
             writer.send_signal(signal.SIGSTOP)
             try:
+                asking.start()
+                until = time.monotonic() + PATIENT
+                while not is_writing(dataset.path):
+                    assert time.monotonic() < until
+                    time.sleep(0.005)
                 for path in ("status", "transcript", "outlook", "rounds", "growth", "me"):
-                    got = send(run.url, "GET", f"/v1/{path}")
-                    assert (path, got.status) == (path, 200)
+                    looked = send(run.url, "GET", f"/v1/{path}")
+                    assert (path, looked.status) == (path, 200)
                 assert send(run.url, "GET", "/v1/status").json["n"] == 2000
-                got = send(run.url, "POST", "/v1/quote", {"query": "age > 65"})
-                assert (got.status, got.json["allowed"]) == (200, True)
+                looked = send(run.url, "POST", "/v1/quote", {"query": "age > 65"})
+                assert (looked.status, looked.json["allowed"]) == (200, True)
+                assert not got  # it waits still
             finally:
                 writer.kill()
-    assert PATIENT < _BUSY_SECONDS  # for as long one who writes would wait
+            asking.join(PATIENT)
+    assert [answer.status for answer in got] == [200]
