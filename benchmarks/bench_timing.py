@@ -112,7 +112,7 @@ def records_of(count: int, changed: int, seed: int = 1) -> list[dict[str, Any]]:
     return made
 
 
-def chain(depth: int = 200) -> bytes | None:
+def chain(depth: int = 60) -> bytes | None:
     """An ONNX tree that is a chain: some records go one step, others all of them."""
     try:
         from onnx import TensorProto, helper

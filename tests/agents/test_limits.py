@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 
 import holdfast as hf
-from holdfast.server.settings import MEGABYTE, Settings
+from holdfast.server.rates import Rates
+from holdfast.server.settings import MEGABYTE
 from holdfast.session.session import Session
 from runtime import made
 from service import QUICK, Got, check_refusal, logged, raw, read, running_tools, send
@@ -71,7 +72,8 @@ def test_slow_asks_wait_for_their_turn_over_mcp_too(clinic, monkeypatch):
 
 
 def test_every_query_of_a_list_counts(clinic):
-    with running_tools(clinic, Settings(rate=20.0)) as run:
+    with running_tools(clinic) as run:
+        run.service.rates = Rates(rate=20.0, clock=lambda: 0.0)
         many = [f"age > {i}" for i in range(60)]
         assert not result(call(run.url, "ask_many", queries=many)).get("isError")
         got = call(run.url, "budget")

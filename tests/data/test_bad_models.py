@@ -237,6 +237,37 @@ def test_an_evaluation_that_fails_is_charged_once_and_can_be_asked_again(dataset
     assert dataset.verify().answers == 1
 
 
+@pytest.mark.parametrize(
+    ("missing", "says"),
+    [("time", "more than 600 seconds in all"), ("processes", "again and again")],
+)
+def test_an_evaluation_that_lacks_something_gives_no_values(dataset, monkeypatch, missing, says):
+    """All values lost would be an answer that one record, or a busy machine, has decided."""
+    from holdfast.data.models import child, evaluation
+
+    dataset.limit_models(Limits())
+    session = dataset.session()
+    query = accuracy(_relu(), **AB, target="ill", classes=(False, True))
+    real = child.Child.send
+
+    def lost(sending, message):
+        if message["do"] == "evaluate":
+            raise evaluation.Gone
+        real(sending, message)
+
+    with monkeypatch.context() as patch:
+        if missing == "time":
+            patch.setattr(evaluation.Evaluation, "_left_in_all", lambda _: 0.0)
+        else:
+            patch.setattr(child.Child, "send", lost)
+        with pytest.raises(hf.EvaluationFailed, match=says):
+            session.ask(query)
+    assert dataset.status().answers == 1  # charged, and not answered
+    assert len(dataset.transcript) == 0
+    assert session.ask(query).value > 0
+    assert len(dataset.transcript) == 1
+
+
 def test_a_model_whose_worst_case_does_not_fit_is_refused_and_costs_nothing(dataset):
     session = dataset.session()
     query = accuracy(_relu(), **AB, target="ill", classes=(False, True))

@@ -9,7 +9,7 @@ import pytest
 import holdfast as hf
 from holdfast.data.growing import GrowingData
 from runtime import opened, sql
-from tampering import build, changed, copied, found_by
+from tampering import bodies, build, changed, copied, edit, found_by, rehash, rewitness, write
 
 CHECKED_AGAINST = {
     "segments": "append and seal entries, and the manifest in the state after each",
@@ -74,6 +74,23 @@ def test_every_cell(filled, tmp_path, table) -> None:
 
 def forged(cell: object) -> object:
     return bytes([cell[0] ^ 1]) + cell[1:] if isinstance(cell, bytes) else changed(cell)
+
+
+# -------------------------------------------------------------------------------- contents
+
+
+def test_a_likeness_forged_wherever_it_is_written(filled, tmp_path) -> None:
+    """In the entry, the index, all hashes and the witness: the records say another one."""
+    path = copied(filled, tmp_path / "clinic")
+    [(seq, body)] = [(seq, body) for seq, (_, body) in bodies(path).items() if "likeness" in body]
+    write(path, seq, edit(body, ("likeness",), "changed"))
+    likeness = body["likeness"]
+    forgery = "UPDATE contents SET content = ? WHERE content = ?"
+    sql(path, forgery, values=(changed(likeness), likeness))
+    rehash(path, seq)
+    rewitness(path)
+    where, error = found_by(path)
+    assert (where, error.entry) == ("verify", seq)
 
 
 # -------------------------------------------------------------------------------- segments

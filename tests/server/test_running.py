@@ -83,6 +83,16 @@ def test_a_port_that_is_taken_or_none(folder):
         assert refused("serve", folder, *options)
 
 
+def test_a_folder_that_others_can_read_is_logged(folder):
+    for mode in (0o700, 0o755):
+        folder.chmod(mode)
+        with serving(folder):
+            pass
+        warned = [line["event"] for line in log_of(folder) if line["level"] == "warning"]
+        assert len(warned) == (mode == 0o755)
+    assert "others on this machine may look into" in warned[0]
+
+
 # --------------------------------------------------------------------------------------- only one
 
 

@@ -131,6 +131,17 @@ def test_many_queries_in_one_request_count_as_many(clinic):
     assert caught.value.retry_after == pytest.approx(2.1)  # a debt of at most two seconds' worth
 
 
+def test_a_quote_of_many_candidates_counts_as_many(clinic):
+    with running(clinic) as run:
+        run.service.rates = Rates(rate=10.0, clock=lambda: 0.0)
+        listed = ", ".join(f"age > {i}" for i in range(60))
+        asked = {"query": f"select(lowest, 3, {listed})"}
+        viewer = run.token("viewer")
+        assert send(run.url, "POST", "/v1/quote", asked, token=viewer).status == 200
+        got = send(run.url, "GET", "/v1/status", token=viewer)
+        assert (got.status, got.error) == (429, "RequestRefused")
+
+
 def test_a_stream_ends_with_its_token(clinic):
     with running(clinic) as run:
         token = run.token("viewer", "vic")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import holdfast as hf
-from holdfast.queries import query_of
+from holdfast.queries import custom, query_of
 from runtime import (
     contents,
     opened,
@@ -109,6 +109,15 @@ def test_a_choice_among_hundreds_is_kept_and_replayed(dataset, session) -> None:
 
 
 # ------------------------------------------------------------------------------- statistics
+
+
+def test_a_statistic_of_more_records_than_rounding_allows(dataset, session, monkeypatch) -> None:
+    """Refused before it is charged; at a smaller round it is answered."""
+    monkeypatch.setattr(custom, "MOST", dataset.n - 1)
+    with pytest.raises(hf.InvalidInput, match="the round of statistic"):
+        session.ask(hf.statistic("youth"))
+    assert session.budget.spent == 0.0
+    assert session.at(dataset.n - 1).ask(hf.statistic("youth")).charge > 0
 
 
 def test_a_statistic_that_nobody_registered(dataset, session) -> None:

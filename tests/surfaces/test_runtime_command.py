@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import sqlite3
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.cli import main
+from holdfast.ledger.store import Store
 
 QUERY = "age > 65 and city = 'Oslo'"
 COMMANDS = ("create", "append", "quote", "ask", "status", "transcript", "verify", "plot")
@@ -117,6 +119,26 @@ def test_standard_input(run, clinic, monkeypatch):
     assert "record 1, column 'age'" in err
     assert "old" not in err.replace("holdfast", "")
     assert run("append", clinic, "--format", "csv")[0] == 2
+
+
+def test_an_append_that_may_be_kept_says_with_which_key_to_run_it_again(run, clinic, monkeypatch):
+    """Syncing fails after all was written: run again as is said, the records are kept once."""
+    people(50).write_csv("feb.csv")
+    real = Store._commit
+
+    def cut_off(store):
+        real(store)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_commit", cut_off)
+        code, out, err = run("append", clinic, "feb.csv")
+    assert (code, out) == (1, "")
+    said = " ".join(err.split())
+    assert "it is not known whether the records were kept" in said
+    key = re.search(r"--key ([0-9a-f]{32})", said).group(1)
+    assert told(run, "append", clinic, "feb.csv", "--key", key, "--json")["n"] == 1_250
+    assert told(run, "status", clinic, "--json")["n"] == 1_250
 
 
 def test_rounds(run, clinic):

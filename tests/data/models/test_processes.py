@@ -158,20 +158,29 @@ def test_a_second_child_helps_with_much_to_do(monkeypatch):
     assert (result.values[:, 0] == np.tile(FRAME["x"].to_numpy(), 4)).all()
 
 
-def test_an_interrupt_ends_the_child_and_goes_on():
+def test_an_interrupt_ends_the_child_and_goes_on(tmp_path):
+    begun = tmp_path / "begun"
+
     def slow(block):
         if block.max() > 100:
-            time.sleep(50)
+            begun.touch()
+            time.sleep(600)
         return block[:, 0]
 
-    with runner_of(slow, limits=Limits(seconds_per_block=30.0)) as runner:
+    def interrupt():
+        # Not before: Polars has a handler of its own while it works, and may lose the signal.
+        while not begun.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with runner_of(slow, limits=Limits(seconds_per_block=600.0)) as runner:
         runner.probe()
         pid = process_of(runner)
-        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
+        waiting = threading.Thread(target=interrupt, daemon=True)
+        waiting.start()
         with pytest.raises(KeyboardInterrupt):
             list(runner.evaluate([FRAME]))
-        timer.join()
+        waiting.join()
         assert gone(pid)
         [result] = runner.evaluate([FRAME.head(5)])
         assert result.known.all()
