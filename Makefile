@@ -32,8 +32,8 @@ help:  ## show this list
 demo: $(DEMO_READY)  ## grow a dataset, ask it until it is exhausted, verify it, draw pictures
 	@$(BIN)/python examples/climb.py demo
 	@echo && echo "==> from the command: where the dataset stands, and what other bounds would give"
-	$(BIN)/holdfast status demo/climb
-	@$(BIN)/holdfast plan --n0 20000 --n 60000 --alpha 0.1 --beta 0.05 --batches 4 --compare --plot demo/plan.png
+	$(BIN)/surehold status demo/climb
+	@$(BIN)/surehold plan --n0 20000 --n 60000 --alpha 0.1 --beta 0.05 --batches 4 --compare --plot demo/plan.png
 
 test: lint types imports docs unit  ## everything that has to be green: lint, types, imports, docs, unit
 
@@ -74,7 +74,7 @@ soak: $(DEV_READY)  ## kill 1,000 times and lose power 5,000 times; nothing that
 	@echo "==> $(LOSSES) emulated losses of power"
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/power/losses.py $(LOSSES)
 	@echo "==> 1,200 hostile models at every limit, and 500 runs of the command on bad files"
-	@OPENBLAS_NUM_THREADS=1 HOLDFAST_SOAK=1 HOLDFAST_BAD_FILES=500 $(BIN)/python -m pytest -q \
+	@OPENBLAS_NUM_THREADS=1 SUREHOLD_SOAK=1 SUREHOLD_BAD_FILES=500 $(BIN)/python -m pytest -q \
 		tests/data/models/test_hostile_search.py tests/end_to_end/test_bad_files.py
 
 lock: .venv-lock/.ready  ## pin dependencies anew (LOCK_FLAGS=--upgrade takes the newest)
@@ -104,10 +104,10 @@ setup: $(DEV_READY)  ## only set up the environment
 # Debian and Ubuntu ship venv without the ensurepip it needs; say so before it half works.
 define need_python
 	@command -v $(PYTHON) >/dev/null || { \
-		echo "Holdfast needs Python 3.11 or newer, and there is no '$(PYTHON)' here."; \
+		echo "Surehold needs Python 3.11 or newer, and there is no '$(PYTHON)' here."; \
 		echo "Install one, or name it: make PYTHON=/path/to/python3 ..."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "Holdfast needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1)."; \
+		echo "Surehold needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1)."; \
 		echo "If a newer one is installed, name it: make PYTHON=python3.12 ..."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 		echo "'$(PYTHON)' can't make virtual environments: its ensurepip or venv module is missing."; \
@@ -123,21 +123,21 @@ $(VENV)/.created:
 $(DEMO_READY): requirements/demo.txt pyproject.toml | $(VENV)/.created
 	@echo "==> set-up: packages from requirements/demo.txt"
 	@$(PIP) install --quiet --require-hashes -r requirements/demo.txt
-	@echo "==> set-up: holdfast itself, editable"
+	@echo "==> set-up: surehold itself, editable"
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(DEV_READY): requirements/dev.txt pyproject.toml | $(VENV)/.created
 	@echo "==> set-up: packages from requirements/dev.txt"
 	@$(PIP) install --quiet --require-hashes -r requirements/dev.txt
-	@echo "==> set-up: holdfast itself, editable"
+	@echo "==> set-up: surehold itself, editable"
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@$(PIP) check || { echo "requirements/ and pyproject.toml disagree: make lock"; exit 1; }
 	@touch $@ $(DEMO_READY)
 
 # The page is tested in a real browser: one that is there, Debian's, or Playwright's own.
 $(BROWSER_READY): | $(DEV_READY)
-	@if [ -n "$$HOLDFAST_CHROMIUM" ] || command -v chromium >/dev/null || \
+	@if [ -n "$$SUREHOLD_CHROMIUM" ] || command -v chromium >/dev/null || \
 		command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then :; \
 	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
 		echo "==> set-up: chromium, from the distribution"; \
@@ -149,7 +149,7 @@ $(BROWSER_READY): | $(DEV_READY)
 		echo "==> set-up: chromium, by Playwright"; \
 		$(BIN)/python -m playwright install chromium; \
 	fi || { echo "The tests of the page need a browser. On Debian and Ubuntu: sudo apt install chromium;"; \
-		echo "elsewhere install Chromium or Chrome, or name one: HOLDFAST_CHROMIUM=/path/to/it make test"; exit 1; }
+		echo "elsewhere install Chromium or Chrome, or name one: SUREHOLD_CHROMIUM=/path/to/it make test"; exit 1; }
 	@touch $@
 
 .venv-lock/.ready: Makefile

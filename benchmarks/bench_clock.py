@@ -14,8 +14,8 @@ import time
 import numpy as np
 import polars as pl
 
-from holdfast.data.engines import PolarsEngine
-from holdfast.queries import Schema, fraction
+from surehold.data.engines import PolarsEngine
+from surehold.queries import Schema, fraction
 
 SHARES = (0.01, 0.25, 0.5, 0.75, 0.99)
 LONG, OTHER = "Trondheim-Heimdal-Nord", "Bergen-Fana-Nesttun-Syd"

@@ -15,8 +15,8 @@ import time
 import numpy as np
 import polars as pl
 
-from holdfast.data.engines import PolarsEngine
-from holdfast.queries import Schema, fraction
+from surehold.data.engines import PolarsEngine
+from surehold.queries import Schema, fraction
 
 SCHEMA = Schema.of({"p": "bool", "x": "float", "y": "float", "s": "str", "t": "str"})
 TURNS = 7

@@ -15,7 +15,7 @@ import time
 import numpy as np
 from side_by_side import compared, report
 
-from holdfast import lab
+from surehold import lab
 
 
 def main(size: int, count: int) -> None:

@@ -18,9 +18,9 @@ from side_by_side import best, compared, report
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-import holdfast as hf
-from holdfast.data.scores import score_pairs, score_sums
-from holdfast.queries import Schema
+import surehold as sh
+from surehold.data.scores import score_pairs, score_sums
+from surehold.queries import Schema
 
 FEATURES = [f"f{i}" for i in range(8)]
 ASKED = {"features": FEATURES, "target": "y"}
@@ -36,7 +36,7 @@ def main(size: int) -> None:
     model = LogisticRegression().fit(matrix[:20_000], y[:20_000])
     print(f"{size:,} records of {len(FEATURES)} features")
 
-    accuracy = hf.accuracy(model, **ASKED).form(schema).source
+    accuracy = sh.accuracy(model, **ASKED).form(schema).source
     assert score_sums(accuracy, frame) == [int((model.predict(matrix) == y).sum())]
     compared(
         "accuracy of a logistic regression, against predict",
@@ -58,26 +58,26 @@ def main(size: int) -> None:
 def loops(matrix: np.ndarray, y: np.ndarray, frame: pl.DataFrame) -> None:
     """A loop over models, each new, as an analyst runs it, and again after growth."""
     size = frame.height
-    plan = hf.plan(n0=size // 2, n=2 * size, alpha=0.05, beta=0.05)
+    plan = sh.plan(n0=size // 2, n=2 * size, alpha=0.05, beta=0.05)
     models = [
         LogisticRegression(C=10.0**-k).fit(matrix[:2000], y[:2000]) for k in np.linspace(0, 4, 12)
     ]
     with tempfile.TemporaryDirectory() as folder:
         types = {**dict.fromkeys(FEATURES, "float"), "y": "bool"}
-        with hf.create(Path(folder) / "data", plan=plan, columns=types) as dataset:
+        with sh.create(Path(folder) / "data", plan=plan, columns=types) as dataset:
             dataset.append(frame)
             session = dataset.session()
-            session.ask(hf.accuracy(models[0], **ASKED))  # starts the processes
-            session.ask(hf.accuracy(models[1], **ASKED))
+            session.ask(sh.accuracy(models[0], **ASKED))  # starts the processes
+            session.ask(sh.accuracy(models[1], **ASKED))
             loop = iter(models[2:])
             ours, bare = best(
                 10,
-                lambda: session.ask(hf.accuracy(next(loop), **ASKED)),
+                lambda: session.ask(sh.accuracy(next(loop), **ASKED)),
                 lambda: (models[2].predict(matrix) == y).sum(),
             )
             report("a new model, asked, against predict", ours / bare, None, f"{ours * 1e3:.0f} ms")
             dataset.append(frame.head(size // 100), again=True)
-            [again] = best(1, lambda: session.ask(hf.accuracy(models[-1], **ASKED)))
+            [again] = best(1, lambda: session.ask(sh.accuracy(models[-1], **ASKED)))
             [scratch] = best(1, lambda: (models[2].predict(matrix) == y).sum())
             detail = f"{again * 1e3:.0f} ms"
             report("the same model after 1 % more records", again / scratch, None, detail)

@@ -18,9 +18,9 @@ from scipy.stats import kendalltau
 from side_by_side import compared
 from sklearn.metrics import roc_auc_score
 
-from holdfast.data import pairs
-from holdfast.data.engines import PolarsEngine
-from holdfast.queries import Schema, query_of
+from surehold.data import pairs
+from surehold.data.engines import PolarsEngine
+from surehold.queries import Schema, query_of
 
 SCHEMA = Schema.of({"x": "float", "y": "float", "ill": "bool"})
 

@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 from side_by_side import compared
 
-from holdfast.data.engines import PolarsEngine
-from holdfast.queries import Schema, query_of
+from surehold.data.engines import PolarsEngine
+from surehold.queries import Schema, query_of
 
 CELLS = 1_000
 

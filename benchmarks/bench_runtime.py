@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from side_by_side import best, report
 
-import holdfast as hf
+import surehold as sh
 
 COLUMNS = {
     "age": "int", "bmi": "float", "smoker": "bool", "city": "str",
@@ -73,12 +73,12 @@ class Syncing:
         self._at += len(PAGE)
 
 
-def plan_for(count: int) -> hf.Plan:
+def plan_for(count: int) -> sh.Plan:
     """A budget that no benchmark exhausts."""
-    return hf.plan(n0=max(count // 100, 1000), n=2 * count, queries=10**9, beta=0.05)
+    return sh.plan(n0=max(count // 100, 1000), n=2 * count, queries=10**9, beta=0.05)
 
 
-def bench_append(folder: Path, frame: pl.DataFrame) -> hf.Dataset:
+def bench_append(folder: Path, frame: pl.DataFrame) -> sh.Dataset:
     """Ours is on the disk at the end, Polars' is not, so each starts on an idle disk.
 
     Where the system has no warm memory for the file, both take several times as long: each turn
@@ -87,7 +87,7 @@ def bench_append(folder: Path, frame: pl.DataFrame) -> hf.Dataset:
     plan, times = plan_for(frame.height), {"bare": 0.0, "ours": 0.0}
     datasets = []
     for turn in range(4):
-        datasets.append(hf.create(folder / f"large{turn}", plan=plan, columns=COLUMNS))
+        datasets.append(sh.create(folder / f"large{turn}", plan=plan, columns=COLUMNS))
         for side in ("bare", "ours") if turn % 2 else ("ours", "bare"):
             os.sync()
             start = time.perf_counter()
@@ -107,7 +107,7 @@ def bench_append(folder: Path, frame: pl.DataFrame) -> hf.Dataset:
     return datasets[0]
 
 
-def bench_ask(folder: Path, dataset: hf.Dataset, frame: pl.DataFrame) -> None:
+def bench_ask(folder: Path, dataset: sh.Dataset, frame: pl.DataFrame) -> None:
     session, sync = dataset.session(), Syncing(folder / "sync")
     ages = itertools.count()
     age, smoker = frame["age"].to_numpy(), frame["smoker"].to_numpy()
@@ -133,14 +133,14 @@ def bench_ask(folder: Path, dataset: hf.Dataset, frame: pl.DataFrame) -> None:
     report("ask one predicate, against NumPy summing its bytes", ratio, "<= 3", detail)
 
 
-def bench_ask_many(folder: Path, dataset: hf.Dataset, frame: pl.DataFrame) -> None:
+def bench_ask_many(folder: Path, dataset: sh.Dataset, frame: pl.DataFrame) -> None:
     session, sync = dataset.session(), Syncing(folder / "sync")
     turn = itertools.count(1)
 
     def ours() -> None:
         shift = next(turn) * 1e-9
         limits = np.linspace(-3, 3, 1000) + shift
-        session.ask_many([hf.fraction(f"a > {limit!r} and smoker") for limit in limits.tolist()])
+        session.ask_many([sh.fraction(f"a > {limit!r} and smoker") for limit in limits.tolist()])
 
     def bare() -> None:
         limits = np.linspace(-3, 3, 1000)
@@ -156,7 +156,7 @@ def bench_ask_many(folder: Path, dataset: hf.Dataset, frame: pl.DataFrame) -> No
     report("ask_many of 1,000, against the fused Polars query", ratio, "<= 1.2", detail)
 
 
-def bench_again(dataset: hf.Dataset, frame: pl.DataFrame) -> None:
+def bench_again(dataset: sh.Dataset, frame: pl.DataFrame) -> None:
     """A query that is heavy enough that the sum, not the disk, is what is measured."""
     session = dataset.session()
     queries = [f"sqrt(abs(a * b)) + bmi / {i + 1} > 3 and city = 'Oslo'" for i in range(20)]
@@ -172,7 +172,7 @@ def bench_again(dataset: hf.Dataset, frame: pl.DataFrame) -> None:
 
 
 def bench_small(folder: Path) -> None:
-    dataset = hf.create(folder / "small", plan=plan_for(10**6), columns=COLUMNS)
+    dataset = sh.create(folder / "small", plan=plan_for(10**6), columns=COLUMNS)
     [record] = table(1).to_dicts()
     dataset.append([record] * 20_000)
     session, sync = dataset.session(), Syncing(folder / "sync2")
@@ -186,7 +186,7 @@ def bench_small(folder: Path) -> None:
 
     know_all_sums(dataset)
     # As a dashboard does: the same queries again and again, at one round after the other.
-    panels = [hf.fraction(f"age > {limit} and city = 'Oslo'") for limit in range(100)]
+    panels = [sh.fraction(f"age > {limit} and city = 'Oslo'") for limit in range(100)]
     rounds, asked_now = itertools.count(10_001), itertools.cycle(panels)
 
     def asks() -> None:
@@ -203,8 +203,8 @@ def bench_small(folder: Path) -> None:
 
 def bench_long(folder: Path, answers: int) -> None:
     """A long transcript: opening it, and whether asking gets slower or bigger."""
-    plan = hf.plan(n0=10**6, n=10**6, queries=2 * answers + 10**5, beta=0.05)
-    dataset = hf.create(folder / "long", plan=plan, columns={"age": "int"})
+    plan = sh.plan(n0=10**6, n=10**6, queries=2 * answers + 10**5, beta=0.05)
+    dataset = sh.create(folder / "long", plan=plan, columns={"age": "int"})
     dataset.append(pl.DataFrame({"age": np.arange(10**6) % 100}))
     session, numbers = dataset.session(), itertools.count()
     know_all_sums(dataset)
@@ -217,7 +217,7 @@ def bench_long(folder: Path, answers: int) -> None:
     while (given := dataset._ledger.state.answers) < answers:
         session.ask_many([f"age > {next(numbers)}" for _ in range(1_000)])
         if not opened and given >= 100_000:
-            [opened] = best(3, lambda: hf.open(folder / "long").close())
+            [opened] = best(3, lambda: sh.open(folder / "long").close())
         if not memory and given >= answers // 2:
             memory = resident()
     grown = resident() - memory
@@ -230,7 +230,7 @@ def bench_long(folder: Path, answers: int) -> None:
     dataset.close()
 
 
-def know_all_sums(dataset: hf.Dataset) -> None:
+def know_all_sums(dataset: sh.Dataset) -> None:
     """As if every sum were known already: what is left is the ask itself."""
     dataset._data._sums.nearest = lambda canonical, round: (round, (0,))  # type: ignore[method-assign]
 
@@ -244,7 +244,7 @@ def resident() -> float:
 def main() -> None:
     count = int(sys.argv[1].replace("_", "")) if len(sys.argv) > 1 else 10_000_000
     answers = int(sys.argv[2].replace("_", "")) if len(sys.argv) > 2 else 1_000_000
-    folder = Path(tempfile.mkdtemp(prefix="holdfast-bench-", dir="."))
+    folder = Path(tempfile.mkdtemp(prefix="surehold-bench-", dir="."))
     try:
         frame = table(count)
         print(f"{count:,} records x {frame.width} columns, Polars {pl.__version__}")

@@ -34,14 +34,14 @@ from starlette.responses import JSONResponse
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-import holdfast as hf
+import surehold as sh
 from end_to_end import crowd
 from end_to_end.caller import POOL
 from end_to_end.crowd import FIRST, Crowd, Log, token
 from end_to_end.restarts import killed
-from holdfast.server.addresses import address_of, listening
-from holdfast.server.bodies import AskBody
 from service import send, serving
+from surehold.server.addresses import address_of, listening
+from surehold.server.bodies import AskBody
 
 CLIENTS = 32
 UNLIMITED = ("--rate", "100000")
@@ -134,7 +134,7 @@ def alone(seen: Seen, seconds: float, ask: Callable[[], object]) -> None:
 def bench_sides(folder: Path, seconds: float) -> None:
     """Answers that are known, and new ones: local, over HTTP, and what the framework takes."""
     path = crowd.made(folder / "served", crowd.plenty())
-    dataset = hf.open(crowd.made(folder / "local", crowd.plenty()))
+    dataset = sh.open(crowd.made(folder / "local", crowd.plenty()))
     session, numbers = dataset.session(), itertools.count(1)
     pool = itertools.cycle(f"x < {i} / {POOL}" for i in range(POOL))
     analyst, seeds = token(path, "analyst", "ann"), itertools.count(1)
@@ -231,8 +231,8 @@ def bench_kills(folder: Path, kills: int) -> None:
 def bench_large(folder: Path) -> None:
     """The same where there is a lot to open: a million records and 100,000 answers."""
     path = folder / "large"
-    plan = hf.plan(n0=10**6, n=10**6, queries=10**6, beta=0.05)
-    with hf.create(path, plan=plan, columns={"age": "int"}) as dataset:
+    plan = sh.plan(n0=10**6, n=10**6, queries=10**6, beta=0.05)
+    with sh.create(path, plan=plan, columns={"age": "int"}) as dataset:
         dataset.append(pl.DataFrame({"age": np.arange(10**6) % 100}))
         session = dataset.session()
         for start in range(0, 100_000, 1000):
@@ -258,7 +258,7 @@ def main() -> None:
     if given.bare:
         serve_bare()
         return
-    folder = Path(tempfile.mkdtemp(prefix="holdfast-bench-", dir="."))
+    folder = Path(tempfile.mkdtemp(prefix="surehold-bench-", dir="."))
     try:
         if given.kills:
             bench_kills(folder, given.kills)

@@ -1,7 +1,7 @@
 """How long the arithmetic takes, and how much memory: one run, everything side by side.
 
     python benchmarks/bench_theory.py          # half a minute
-    python benchmarks/bench_theory.py --all    # also `holdfast reproduce all`
+    python benchmarks/bench_theory.py --all    # also `surehold reproduce all`
 
 Seconds depend on the machine and on who else uses it, so every time is also given as a multiple of
 a reference taken in the same run (one `scipy.special.ndtr` of a million doubles; for starting the
@@ -25,7 +25,7 @@ import numpy as np
 import scipy
 from scipy.special import ndtr
 
-from holdfast.theory.certificates import CERTIFICATES, Batches, Certificate
+from surehold.theory.certificates import CERTIFICATES, Batches, Certificate
 
 ALPHA, BETA, QUERIES = 0.1, 0.05, 10_000
 # The searches over constants and over batches take more steps at some k than at others.
@@ -37,8 +37,8 @@ REPEATS = 7
 _MILLION_ROUNDS = """
 import resource, sys, time
 import numpy as np
-from holdfast.theory.certificates import get
-from holdfast.theory.exposure import Schedule
+from surehold.theory.certificates import get
+from surehold.theory.exposure import Schedule
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -122,9 +122,9 @@ def starting(bare: float) -> list[Row]:
     return [
         Row(what, "", best(lambda command=command: _run(*command)), "s", target, bare)
         for what, target, command in (
-            ("holdfast --help", 0.4, (python, "-m", "holdfast", "--help")),
-            ("python -c 'import holdfast'", None, (python, "-c", "import holdfast")),
-            ("  (... and holdfast.plan)", None, (python, "-c", "import holdfast; holdfast.plan")),
+            ("surehold --help", 0.4, (python, "-m", "surehold", "--help")),
+            ("python -c 'import surehold'", None, (python, "-c", "import surehold")),
+            ("  (... and surehold.plan)", None, (python, "-c", "import surehold; surehold.plan")),
         )
     ]
 
@@ -132,14 +132,14 @@ def starting(bare: float) -> list[Row]:
 def reproduce_all(reference: float) -> Row:
     """Every figure of the paper, once."""
     with tempfile.TemporaryDirectory() as folder:
-        command = (sys.executable, "-m", "holdfast", "reproduce", "all", "--out", folder)
+        command = (sys.executable, "-m", "surehold", "reproduce", "all", "--out", folder)
         seconds = _seconds(lambda: _run(*command))
-    return Row("holdfast reproduce all", "", seconds, "s", 120.0, reference)
+    return Row("surehold reproduce all", "", seconds, "s", 120.0, reference)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--all", action="store_true", help="also time `holdfast reproduce all`")
+    parser.add_argument("--all", action="store_true", help="also time `surehold reproduce all`")
     with_figures = parser.parse_args().all
 
     points = np.linspace(-8.0, 8.0, 1_000_000)

@@ -41,12 +41,12 @@ from scipy.stats import mannwhitneyu
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-import holdfast as hf
-from holdfast.data.growing import GrowingData
-from holdfast.server.settings import Settings
-from holdfast.session.dataset import Dataset
-from holdfast.session.dataset import open as open_dataset
+import surehold as sh
 from service import running, running_tools
+from surehold.data.growing import GrowingData
+from surehold.server.settings import Settings
+from surehold.session.dataset import Dataset
+from surehold.session.dataset import open as open_dataset
 
 COLUMNS = {"age": "int", "bmi": "float", "city": "str", "note": "str", "ill": "bool"}
 ALPHA = 0.05
@@ -85,12 +85,12 @@ def text_of(question: str, number: int, model: Path | None) -> str:
     constant = f"{50.0 + number * 1e-6:.6f}"
     if question == "fit":
         features = {"age": (0, 100 + number * 1e-6)}
-        fit = hf.fit("linear", target="bmi", low=0, high=50, features=features, price=20, steps=5)
+        fit = sh.fit("linear", target="bmi", low=0, high=50, features=features, price=20, steps=5)
         return fit.text
     if question == "deep tree":
         assert model is not None
         target = f"age + {constant}"
-        return hf.loss(
+        return sh.loss(
             model, kind="absolute", features=["age"], target=target, low=0, high=99
         ).canonical
     return QUESTIONS[question].replace("{c}", constant)
@@ -154,19 +154,19 @@ def chain(depth: int = 60) -> bytes | None:
 
 def made_pairs(folder: Path, count: int) -> tuple[dict[str, tuple[Path, Path]], Path | None]:
     """Datasets that differ in 1 % of the records, and in one; and the deep tree, if it is taken."""
-    plan = hf.plan(n0=count, n=count, alpha=0.3, beta=0.1)
+    plan = sh.plan(n0=count, n=count, alpha=0.3, beta=0.1)
     pairs, content, model = {}, chain(), folder / "chain.onnx"
     if content is not None:
         model.write_bytes(content)
     for title, changed in (("1 %", count // 100), ("one", 1)):
         paths = (folder / f"{changed} a", folder / f"{changed} b")
         for path, some in zip(paths, (0, changed), strict=True):
-            with hf.create(path, plan=plan, columns=COLUMNS) as dataset:
+            with sh.create(path, plan=plan, columns=COLUMNS) as dataset:
                 dataset.append(records_of(count, some))
                 if content is not None:
                     try:
                         dataset.keep_model(model)
-                    except hf.HoldfastError as error:
+                    except sh.SureholdError as error:
                         print(f"the deep tree is refused: {error}")
                         content = None
         pairs[title] = paths

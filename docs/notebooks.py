@@ -37,8 +37,8 @@ _SECONDS = 120  # for one cell
 _PREFACE = """\
 *Made from [{page}]({page}) by docs/notebooks.py: change the page, not this.*
 
-You need `pip install '.[plot,models]'` in Holdfast's folder, scikit-learn where it is imported, and
-the `holdfast` command on your path. Answers carry noise: yours differ in their last digits."""
+You need `pip install '.[plot,models]'` in Surehold's folder, scikit-learn where it is imported, and
+the `surehold` command on your path. Answers carry noise: yours differ in their last digits."""
 
 _FOLDER = """\
 # A folder of its own, so that nothing is left here and all of it can be run again.

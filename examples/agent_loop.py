@@ -5,7 +5,7 @@ tools say of themselves, proposes a change, asks whether that is better, keeps i
 on. Proposals are features, thresholds, and special cases for the records that it gets wrong. A
 quarter of the records is pure chance, so there is always a special case that seems to help.
 
-It asks through `holdfast mcp`, quotes before it asks (quotes are free), keeps a change only if all
+It asks through `surehold mcp`, quotes before it asks (quotes are free), keeps a change only if all
 of its interval is above zero, and stops when no proposal was shown to be better for a long while,
 or the budget has no room. That does not prove that nothing better exists. The same loop on raw
 numbers has no reason to stop. A million fresh records, which only this program has, say which score
@@ -29,7 +29,7 @@ import numpy as np
 import polars as pl
 from mcp import Client, StdioServerParameters
 
-import holdfast as hf
+import surehold as sh
 
 FEATURES = [f"x{i}" for i in range(8)]  # only x0 and x1 matter
 RECORDS, FRESH = 40_000, 1_000_000
@@ -181,14 +181,14 @@ async def main(folder: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
     random = np.random.default_rng(20261118)
 
-    say("the custodian: 40,000 records behind Holdfast, every fraction within ±0.05")
-    plan = hf.plan(n0=RECORDS, n=RECORDS, alpha=0.05, beta=0.05)
+    say("the custodian: 40,000 records behind Surehold, every fraction within ±0.05")
+    plan = sh.plan(n0=RECORDS, n=RECORDS, alpha=0.05, beta=0.05)
     held = records(RECORDS, random)
-    with hf.create(path, plan=plan, like=held) as dataset:
+    with sh.create(path, plan=plan, like=held) as dataset:
         print(dataset.append(held), f"and room for {plan.queries} answers")
 
-    say("the agent: start `holdfast mcp`, and read what the tools say of themselves")
-    command = ["-m", "holdfast", "mcp", str(path), "--analyst", "agent"]
+    say("the agent: start `surehold mcp`, and read what the tools say of themselves")
+    command = ["-m", "surehold", "mcp", str(path), "--analyst", "agent"]
     async with Client(StdioServerParameters(command=sys.executable, args=command)) as client:
         tools = Tools(client)
         await tools.read()
@@ -227,7 +227,7 @@ async def main(folder: Path) -> None:
     assert not rule.cases
 
     say("verify: replay every entry, charge, width and byte")
-    with hf.open(path) as dataset:
+    with sh.open(path) as dataset:
         print(dataset.verify())
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-import holdfast as hf
+import surehold as sh
 
 MEANING = {0: "pass: release it", 6: "fail: keep the old one", 7: "undecided: keep the old one"}
 IN_USE = "bmi > 30"  # the model that is in use, as a rule; a score with its threshold is one too
@@ -53,7 +53,7 @@ def better(candidate: str, in_use: str) -> str:
 def gate(dataset: Path, query: str, limit: float, commit: str) -> int:
     """What the job runs; its exit code is the verdict."""
     command = ["gate", str(dataset), query, "--at-least", str(limit), "--key", f"gate-{commit}"]
-    return subprocess.run([sys.executable, "-m", "holdfast", *command]).returncode
+    return subprocess.run([sys.executable, "-m", "surehold", *command]).returncode
 
 
 def say(text: str) -> None:
@@ -66,8 +66,8 @@ def main(folder: Path) -> None:
     random = np.random.default_rng(20261118)
 
     say("plan: from 50,000 to 500,000 patients, every fraction within ±0.05 with probability 95 %")
-    plan = hf.plan(n0=50_000, n=500_000, alpha=0.05, beta=0.05)
-    with hf.create(path, plan=plan, columns={"age": "int", "bmi": "float", "ill": "bool"}) as made:
+    plan = sh.plan(n0=50_000, n=500_000, alpha=0.05, beta=0.05)
+    with sh.create(path, plan=plan, columns={"age": "int", "bmi": "float", "ill": "bool"}) as made:
         print(made.append(patients(50_000, random)))
         quote = made.session().quote(better("age > 60", IN_USE))
         print(f"a gate costs one answer: {quote}")
@@ -85,18 +85,18 @@ def main(folder: Path) -> None:
     assert list(codes.values()) == [0, 6, 7]
 
     say("the job of commit a1f09c3 runs again, after a thousand more patients: same key, free")
-    with hf.open(path) as opened:
+    with sh.open(path) as opened:
         print(opened.append(patients(1_000, random)))
         before = opened.session().budget.spent
     assert gate(path, better(COMMITS["a1f09c3"], IN_USE), 0.0, "a1f09c3") == codes["a1f09c3"]
-    with hf.open(path) as opened:
+    with sh.open(path) as opened:
         assert opened.session().budget.spent == before
 
     say("what is in use must stay good: at least 0.7 right, at every round")
     assert gate(path, f"({in_use}) = ill", 0.7, "nightly-1") == 0
 
     say("verify: replay every entry, charge, width and byte")
-    with hf.open(path) as opened:
+    with sh.open(path) as opened:
         print(opened.verify())
 
 

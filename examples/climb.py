@@ -3,7 +3,7 @@
 A hundred coin flips per record "predict" the outcome: none of them does, so whatever is built from
 them is right half of the time, 50 %. The analyst doesn't know. They ask how often each coin agrees
 with the outcome, turn round those that agree too rarely, and let all of them vote. On the records
-they looked at, the vote does better than it ever will again. Holdfast's answer says how far off it
+they looked at, the vote does better than it ever will again. Surehold's answer says how far off it
 can be; the plain mean of the same records, with its textbook interval, is wrong.
 
 Run it with `make demo`, or: python examples/climb.py FOLDER
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-import holdfast as hf
+import surehold as sh
 
 COINS = 100
 TRUTH = 0.5
@@ -51,12 +51,12 @@ def main(folder: Path) -> None:
     random = np.random.default_rng(20261115)
 
     say("plan: from 20,000 to 60,000 records, every answer within ±0.1 with probability 95 %")
-    plan = hf.plan(n0=20_000, n=60_000, alpha=0.1, beta=0.05)
+    plan = sh.plan(n0=20_000, n=60_000, alpha=0.1, beta=0.05)
     print(f"{plan.paces.at_n0:,} answers fit if asked at once, {plan.paces.at_n:,} if asked late")
 
     say("create a dataset and append the first records")
     first = records(20_000, random)
-    dataset = hf.create(path, plan=plan, like=first)
+    dataset = sh.create(path, plan=plan, like=first)
     print(dataset.append(first))
 
     say(f"ask {COINS} questions, one for each coin; each answer has a width")
@@ -69,9 +69,9 @@ def main(folder: Path) -> None:
 
     say("restart in the middle: close, open, and ask from another process")
     dataset.close()
-    asked = [sys.executable, "-m", "holdfast", "ask", str(path), "coin00 = outcome"]
+    asked = [sys.executable, "-m", "surehold", "ask", str(path), "coin00 = outcome"]
     subprocess.run(asked, check=True)  # recorded: free
-    dataset = hf.open(path)
+    dataset = sh.open(path)
     session = dataset.session(analyst="climber")
 
     say("adapt: let all coins vote, each turned the way it seemed to agree")
@@ -84,8 +84,8 @@ def main(folder: Path) -> None:
     error = 1.96 * (naive * (1 - naive) / first.height) ** 0.5
     print(f"the raw records say   {naive:.3f} ± {error:.3f}   and the truth is {TRUTH}: a miss")
     held = session.ask(vote([answer.value > 0.5 for answer in answers]))
-    print(f"Holdfast says         {held}   which holds")
-    picture = [sys.executable, "-m", "holdfast", "plot", str(path), "--last", "16"]
+    print(f"Surehold says         {held}   which holds")
+    picture = [sys.executable, "-m", "surehold", "plot", str(path), "--last", "16"]
     subprocess.run([*picture, "--out", str(folder / "analysis.png")], check=True)
     low, high = held.interval
     assert low <= TRUTH <= high < 1.0
@@ -104,7 +104,7 @@ def main(folder: Path) -> None:
         while True:
             session.ask(f"coin{given % COINS:02} and coin{given // COINS:02} = outcome")
             given += 1
-    except hf.BudgetExhausted as refusal:
+    except sh.BudgetExhausted as refusal:
         print(f"after {given:,} more answers: {refusal}")
 
     say("verify: replay every entry, charge, width and byte")

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-import holdfast as hf
+import surehold as sh
 
 WEEKS, FIRST, WEEKLY = 12, 40_000, 10_000
 COUNTRIES = {"NO": 0.5, "SE": 0.3, "DK": 0.2}
@@ -26,10 +26,10 @@ PRO, CHURN, CHURN_PRO = 0.6, 0.30, 0.10  # churn is the same everywhere and at e
 SPEND = 40.0  # the mean; uniform from 0 to 80
 AGES = {"young": "age < 40", "middle": "age between 40 and 59", "old": "age >= 60"}
 PAGE = {
-    "churn": hf.fraction("churned"),
-    "churn of pro": hf.rate("churned", given="pro"),
-    "spend": hf.mean("spend", low=0, high=100),
-    "countries": hf.histogram("country"),
+    "churn": sh.fraction("churned"),
+    "churn of pro": sh.rate("churned", given="pro"),
+    "spend": sh.mean("spend", low=0, high=100),
+    "countries": sh.histogram("country"),
 }
 OVERALL = PRO * CHURN_PRO + (1 - PRO) * CHURN
 
@@ -71,15 +71,15 @@ class Checked:
         self.plain_missed += abs(mean - truth) > 1.96 * error
 
 
-def look_closer(session: hf.Session, raw: pl.DataFrame, checked: Checked) -> str:
+def look_closer(session: sh.Session, raw: pl.DataFrame, checked: Checked) -> str:
     """Which country looks worst, and there, which age: the second look follows the first."""
-    shares = session.ask_many([hf.rate("churned", f"country = '{name}'") for name in COUNTRIES])
+    shares = session.ask_many([sh.rate("churned", f"country = '{name}'") for name in COUNTRIES])
     for name, share in zip(COUNTRIES, shares, strict=True):
         checked.interval(share.interval, OVERALL)
         checked.textbook(raw.filter(pl.col("country") == name)["churned"], OVERALL)
     worst = max(zip(shares, COUNTRIES, strict=True), key=lambda pair: pair[0].value or 0)[1]
     ages = session.ask_many(
-        [hf.rate("churned", f"country = '{worst}' and {age}") for age in AGES.values()]
+        [sh.rate("churned", f"country = '{worst}' and {age}") for age in AGES.values()]
     )
     for share, age in zip(ages, AGES.values(), strict=True):
         checked.interval(share.interval, OVERALL)
@@ -95,7 +95,7 @@ def main(folder: Path) -> None:
     checked = Checked()
 
     say("plan: from 40,000 to 400,000 customers, every fraction within ±0.08 with probability 95 %")
-    plan = hf.plan(n0=FIRST, n=10 * FIRST, alpha=0.08, beta=0.05)
+    plan = sh.plan(n0=FIRST, n=10 * FIRST, alpha=0.08, beta=0.05)
     columns = {
         "country": f"str in ({', '.join(repr(name) for name in COUNTRIES)})",
         "age": "int",
@@ -103,7 +103,7 @@ def main(folder: Path) -> None:
         "churned": "bool",
         "spend": "float",
     }
-    dataset = hf.create(path, plan=plan, columns=columns)
+    dataset = sh.create(path, plan=plan, columns=columns)
     session = dataset.session(analyst="dashboard")
     print(f"{plan.paces.at_n0:,} answers fit if asked at once, {plan.paces.evenly:,} if evenly")
     raw = customers(FIRST, random)
@@ -143,7 +143,7 @@ def main(folder: Path) -> None:
     print(f"{len(again)} answers, cost {session.budget.spent - before:g}; {session.budget}")
 
     say("what the readers can't see: the truth")
-    print(f"Holdfast: {checked.intervals} intervals, {checked.missed} of them wrong")
+    print(f"Surehold: {checked.intervals} intervals, {checked.missed} of them wrong")
     print(
         f"the textbook's 95 % intervals of the same numbers: {checked.plain}, "
         f"{checked.plain_missed} of them wrong"

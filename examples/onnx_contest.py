@@ -20,7 +20,7 @@ import onnx
 import polars as pl
 from onnx import TensorProto, helper
 
-import holdfast as hf
+import surehold as sh
 
 TRUE = np.array([1.5, -1.0, 0.5, 0.0])
 FEATURES = [f"x{i}" for i in range(len(TRUE))]
@@ -82,10 +82,10 @@ def main(folder: Path) -> None:
     random = np.random.default_rng(20261120)
 
     say("plan: from 40,000 hidden records on, every score within ±0.05 with probability 95 %")
-    plan = hf.plan(n0=HIDDEN, n=LAST, alpha=0.05, beta=0.05)
-    host = hf.create(path, plan=plan, columns={"y": "bool", **dict.fromkeys(FEATURES, "float")})
+    plan = sh.plan(n0=HIDDEN, n=LAST, alpha=0.05, beta=0.05)
+    host = sh.create(path, plan=plan, columns={"y": "bool", **dict.fromkeys(FEATURES, "float")})
     print(host.append(records(HIDDEN, random)))
-    host.limit_models(hf.Limits(seconds_per_block=10, seconds_in_all=60))
+    host.limit_models(sh.Limits(seconds_per_block=10, seconds_in_all=60))
     print(f"room for {plan.paces.at_n0:,} answers at once")
 
     say("three teams send what they fitted on records of their own")
@@ -93,32 +93,32 @@ def main(folder: Path) -> None:
     board = {}
     for team, weights in sent.items():
         session = host.session(analyst=team)
-        board[team] = session.ask(hf.accuracy(linear(weights), **ABOUT), key=f"{team}/1")
+        board[team] = session.ask(sh.accuracy(linear(weights), **ABOUT), key=f"{team}/1")
         print(f"{team:10} {board[team]}")
 
     say(f"a fourth sends {GUESSES} random models and lets the better ones vote")
     session = host.session(analyst="guesser")
     guesses = random.normal(size=(GUESSES, len(TRUE)))
-    scores = session.ask_many([hf.accuracy(linear(guess), **ABOUT) for guess in guesses])
+    scores = session.ask_many([sh.accuracy(linear(guess), **ABOUT) for guess in guesses])
     signs = np.sign([score.value - 0.5 for score in scores])
     sent["guesser"] = signs @ guesses
-    board["guesser"] = session.ask(hf.accuracy(linear(sent["guesser"]), **ABOUT))
+    board["guesser"] = session.ask(sh.accuracy(linear(sent["guesser"]), **ABOUT))
     print(f"guesser    {board['guesser']}   after {GUESSES} answers for its random models")
 
     say("a fifth sends a file that draws random numbers")
     before = session.budget.spent
     try:
-        host.session(analyst="cheat").ask(hf.accuracy(cheat(), **ABOUT))
+        host.session(analyst="cheat").ask(sh.accuracy(cheat(), **ABOUT))
         raise AssertionError("it was answered")
-    except hf.InvalidInput as refusal:
+    except sh.InvalidInput as refusal:
         print(refusal)
     assert session.budget.spent == before  # refused before a record was read, so not charged
 
     say("the winner: one selection among all files, for the price of 16 answers")
     jury = host.session(analyst="jury")
     choice = jury.ask(
-        hf.select(
-            {team: hf.accuracy(linear(weights), **ABOUT) for team, weights in sent.items()},
+        sh.select(
+            {team: sh.accuracy(linear(weights), **ABOUT) for team, weights in sent.items()},
             best="highest",
             price=16,
         )

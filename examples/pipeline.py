@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-import holdfast as hf
+import surehold as sh
 
 DAYS, DAILY = 8, 5_000
 BAD_DAY = 7
@@ -59,11 +59,11 @@ def records_in(file: Path) -> int:
     return sum(1 for line in file.read_text().splitlines() if line.strip())
 
 
-def feed(dataset: hf.Dataset, file: Path) -> None:
+def feed(dataset: sh.Dataset, file: Path) -> None:
     """Append one file; a bad record is mended as the custodian decided beforehand."""
     try:
         print(f"  {file.name}: {dataset.append(file)}")
-    except hf.BadRecord as error:
+    except sh.BadRecord as error:
         print(f"  {file.name}: {error}")
         mended = file.read_text().replace('"n/a"', "null")  # a missing value is a value too
         file.write_text(mended)
@@ -80,7 +80,7 @@ def work(folder: Path, kill: str) -> None:
 
     report = folder / "report.txt"
     reported = report.read_text().split() if report.exists() else []
-    with hf.open(folder / "visits") as dataset:
+    with sh.open(folder / "visits") as dataset:
         session = dataset.session(analyst="worker")
         before = 0
         for day, file in enumerate(sorted((folder / "spool").glob("day-*.ndjson")), start=1):
@@ -113,8 +113,8 @@ def main(folder: Path) -> None:
     (folder / "spool").mkdir(parents=True)
 
     say("plan: from 10,000 to 100,000 visits, every fraction within ±0.1 with probability 95 %")
-    plan = hf.plan(n0=2 * DAILY, n=20 * DAILY, alpha=0.1, beta=0.05)
-    hf.create(folder / "visits", plan=plan, columns=COLUMNS).close()
+    plan = sh.plan(n0=2 * DAILY, n=20 * DAILY, alpha=0.1, beta=0.05)
+    sh.create(folder / "visits", plan=plan, columns=COLUMNS).close()
     produce(folder / "spool", np.random.default_rng(20261119))
     print(f"{plan.paces.evenly:,} answers fit if asked evenly; {DAYS} files are on their way")
 
@@ -125,12 +125,12 @@ def main(folder: Path) -> None:
         assert ended == (0 if kill == "never" else -signal.SIGKILL)
         if kill.endswith("after the answer"):
             say("while it is down, somebody feeds the next file by hand")
-            with hf.open(folder / "visits") as dataset:
+            with sh.open(folder / "visits") as dataset:
                 feed(dataset, folder / "spool" / "day-06.ndjson")
 
     say("every record once, every question once")
     report = (folder / "report.txt").read_text().splitlines()
-    with hf.open(folder / "visits") as dataset:
+    with sh.open(folder / "visits") as dataset:
         answers = dataset.status().answers
         print(
             f"{dataset.n:,} records, {answers} answers charged, {len(report)} lines in the report"

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-import holdfast as hf
+import surehold as sh
 
 TRUE = np.array([3, -2, 2, 1, -1, 0, 0, 0])  # what the agent does not know
 FEATURES = [f"x{i}" for i in range(len(TRUE))]
@@ -59,8 +59,8 @@ def main(folder: Path) -> None:
     random = np.random.default_rng(20261117)
 
     say("plan: from 50,000 to 100,000 records, every fraction within ±0.05 with probability 95 %")
-    plan = hf.plan(n0=FIRST, n=LAST, alpha=0.05, beta=0.05)
-    dataset = hf.create(
+    plan = sh.plan(n0=FIRST, n=LAST, alpha=0.05, beta=0.05)
+    dataset = sh.create(
         path, plan=plan, columns={"outcome": "bool", **dict.fromkeys(FEATURES, "float")}
     )
     print(dataset.append(records(FIRST, random)))
@@ -75,7 +75,7 @@ def main(folder: Path) -> None:
         while tuple(new) in tried:
             new = mutated(new, random)
         tried.add(tuple(new))
-        question = hf.difference(right(new), right(weights))
+        question = sh.difference(right(new), right(weights))
         if agent.quote(question).answers_left <= KEPT_BACK:
             break
         gain = agent.ask(question)
@@ -91,7 +91,7 @@ def main(folder: Path) -> None:
 
     say("how good is it, and how much better than the first rule?")
     final = agent.ask(right(weights))
-    better = agent.ask(hf.difference(right(weights), right(first)))
+    better = agent.ask(sh.difference(right(weights), right(first)))
     print(f"right         {final}")
     print(f"better by     {better}")
 
@@ -112,7 +112,7 @@ def main(folder: Path) -> None:
     try:
         while True:
             agent.ask(right(mutated(weights, random)))
-    except hf.BudgetExhausted as refusal:
+    except sh.BudgetExhausted as refusal:
         print(refusal)
 
     say("verify: replay every entry, charge, width and byte")

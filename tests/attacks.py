@@ -25,10 +25,10 @@ import numpy as np
 import polars as pl
 from scipy.stats import binomtest
 
-import holdfast as hf
-from holdfast.mechanisms import NoiseSource
-from holdfast.session.dataset import Dataset
+import surehold as sh
 from noise_sources import FastSeededNoise, NoNoise
+from surehold.mechanisms import NoiseSource
+from surehold.session.dataset import Dataset
 
 BETA = 0.3
 REPEATS = 9  # without a failure they bound its probability by 0.283
@@ -140,13 +140,13 @@ class Tally:
     nearest: float = 0.0  # error over width, of the claim that came nearest to failing
     decided: int = 0  # gates that passed or failed
 
-    def number(self, result: hf.Answer | hf.Estimate, population: float) -> None:
+    def number(self, result: sh.Answer | sh.Estimate, population: float) -> None:
         """An interval, if there is one, against the population's value."""
-        if isinstance(result, hf.Answer):
+        if isinstance(result, sh.Answer):
             self._near(abs(result.value - population) / result.width)
         self._interval(result.text, result.interval, population)
 
-    def table(self, result: hf.Table, population: Sequence[float | None]) -> None:
+    def table(self, result: sh.Table, population: Sequence[float | None]) -> None:
         """All cells that have a value in the population."""
         for cell, value in zip(result, population, strict=True):
             if value is not None:
@@ -154,7 +154,7 @@ class Tally:
                     self._near(abs(cell.value - value) / result.width)
                 self._interval(f"{cell.label}: {result.text}", cell.interval, value)
 
-    def verdict(self, result: hf.Verdict, population: float) -> None:
+    def verdict(self, result: sh.Verdict, population: float) -> None:
         """Undecided is never wrong."""
         is_so = population >= result.limit
         if result.side == "at_most":
@@ -162,7 +162,7 @@ class Tally:
         self.decided += result.verdict != "undecided"
         self._claim(result.text, result.verdict != ("fail" if is_so else "pass"))
 
-    def choice(self, result: hf.Choice, losses: Sequence[float]) -> None:
+    def choice(self, result: sh.Choice, losses: Sequence[float]) -> None:
         """The population's loss of the chosen, and of the best."""
         excess = losses[result.index] - min(losses)
         self._near(excess / result.width)
@@ -189,7 +189,7 @@ class Analysis:
 
     world: World
     dataset: Dataset
-    session: hf.Session
+    session: sh.Session
     generator: np.random.Generator
     tally: Tally = field(default_factory=Tally)
 
@@ -209,7 +209,7 @@ class Analysis:
         It counts as no answer, but is charged. Less than five answers leave nothing for second
         moments: then the step, from 0, is the gradient over the number of coefficients.
         """
-        fit = hf.fit(
+        fit = sh.fit(
             "linear",
             target=target,
             features=dict.fromkeys(features, (-1, 1)),
@@ -242,12 +242,12 @@ class Attack:
     queries: int
     analyst: Callable[[Analysis], None]
 
-    def plan(self) -> hf.Plan:
+    def plan(self) -> sh.Plan:
         return planned(self.n0, self.n, self.queries)
 
     def tally(self, path: Path, noise: NoiseSource, seed: int) -> Tally:
         """One analysis of fresh records."""
-        hf.create(path, plan=self.plan(), columns=self.world.columns).close()
+        sh.create(path, plan=self.plan(), columns=self.world.columns).close()
         with Dataset(path, noise=noise) as dataset:
             generator = np.random.default_rng(seed)
             analysis = Analysis(self.world, dataset, dataset.session(fixed_time=False), generator)
@@ -266,8 +266,8 @@ class Attack:
 
 
 @cache
-def planned(n0: int, n: int, queries: int) -> hf.Plan:
-    return hf.plan(n0=n0, n=n, queries=queries, beta=BETA)
+def planned(n0: int, n: int, queries: int) -> sh.Plan:
+    return sh.plan(n0=n0, n=n, queries=queries, beta=BETA)
 
 
 def check_holds(tallies: Sequence[Tally]) -> None:

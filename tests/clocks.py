@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.session.release import Release
+from surehold.session.release import Release
 
 
 class FakeClock:

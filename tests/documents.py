@@ -17,8 +17,8 @@ import mcp.client.stdio  # noqa: F401  # it keeps the standard error there is wh
 import numpy as np
 import polars as pl
 
-import holdfast as hf
-from holdfast.cli import main
+import surehold as sh
+from surehold.cli import main
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -117,13 +117,13 @@ class Reader:
 
     def _run(self, command: str) -> str:
         words = tokens(command)
-        if words[:2] == ["holdfast", "serve"]:
+        if words[:2] == ["surehold", "serve"]:
             return self._serve(words[2:])
         if words[0] == "export":
             return self._export(command, words[1].partition("=")[0])
         operators = [word for word in words if _OPERATORS.fullmatch(word)]
         into = words[-1] if operators == [">"] and words[-2] == ">" else None
-        if words[0] != "holdfast" or "$" in command or (operators and into is None):
+        if words[0] != "surehold" or "$" in command or (operators and into is None):
             return self._in_a_shell(command)
         self.captured()
         try:
@@ -143,7 +143,7 @@ class Reader:
             at = options.index("--port")
             said = options[at + 1]
             del options[at : at + 2]
-        command = [sys.executable, "-m", "holdfast", "serve", *options, "--port", "0"]
+        command = [sys.executable, "-m", "surehold", "serve", *options, "--port", "0"]
         log = self.folder / f"service-{len(self.services)}.log"
         with log.open("w") as file:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True)
@@ -221,9 +221,9 @@ def agrees(output: str, shown: str) -> bool:
 
 def may_end_with(code: int, call: Call) -> bool:
     """A command fails only where the page shows how; a gate's verdict is no failure."""
-    if code in (6, 7) and tokens(call.command)[:2] == ["holdfast", "gate"]:
+    if code in (6, 7) and tokens(call.command)[:2] == ["surehold", "gate"]:
         return not call.output or call.output.startswith({6: "fail:", 7: "undecided:"}[code])
-    return code == 0 or re.search(r"^holdfast: ", call.output, re.MULTILINE) is not None
+    return code == 0 or re.search(r"^surehold: ", call.output, re.MULTILINE) is not None
 
 
 # ------------------------------------------------------------------- the files that pages speak of
@@ -265,22 +265,22 @@ def onnx_model(path: Path) -> None:
 
 def clinic(path: Path, spent: int = 0) -> None:
     """The README's dataset, of which so many answers' worth has been asked already."""
-    plan = hf.plan(n0=20_000, n=2_000_000, alpha=0.1, beta=0.05)
+    plan = sh.plan(n0=20_000, n=2_000_000, alpha=0.1, beta=0.05)
     records = patients(20_000, seed=1)
-    with hf.create(path, plan=plan, like=records) as made:
+    with sh.create(path, plan=plan, like=records) as made:
         made.append(records)
         if spent:
-            made.session().ask(hf.select(["age > 60", "age > 70"], price=spent))
+            made.session().ask(sh.select(["age > 60", "age > 70"], price=spent))
 
 
 def shop(path: Path) -> None:
     """The dataset of queries.md."""
-    plan = hf.plan(n0=20_000, n=200_000, alpha=0.1, beta=0.05)
+    plan = sh.plan(n0=20_000, n=200_000, alpha=0.1, beta=0.05)
     numbers = np.arange(20_000)
     records = pl.DataFrame(
         {"pro": numbers % 4 > 0, "churned": numbers % 10 == 0, "age": 18 + numbers % 60}
     )
-    with hf.create(path, plan=plan, like=records) as made:
+    with sh.create(path, plan=plan, like=records) as made:
         made.append(records)
 
 

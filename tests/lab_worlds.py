@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.lab import (
+from surehold.lab import (
     Ablations,
     Agreements,
     Coins,
@@ -27,7 +27,7 @@ from holdfast.lab import (
     View,
     Votes,
 )
-from holdfast.lab.records import CELL_BITS, CELLS
+from surehold.lab.records import CELL_BITS, CELLS
 
 Truths = npt.NDArray[np.bool_]
 

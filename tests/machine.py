@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-import holdfast as hf
-from holdfast.data import growing, segments
-from holdfast.data.segments import SegmentWriter
-from holdfast.ledger.policy import Policy
-from holdfast.ledger.store import Store
+import surehold as sh
+from surehold.data import growing, segments
+from surehold.data.segments import SegmentWriter
+from surehold.ledger.policy import Policy
+from surehold.ledger.store import Store
 from workload import Case, Leaf
 
 
@@ -125,7 +125,7 @@ class Model:
     def round(self, held: int | None) -> int | None:
         try:
             return self.policy.round_for(self.n, held)
-        except hf.NotReady:
+        except sh.NotReady:
             return None
 
     def fits(self, round: int, price: int, slots: int) -> bool:
@@ -168,7 +168,7 @@ class Model:
         is_derived = alone and bool(cases[0].derived)
         if is_derived and key in self.keys:
             if self.keys[key][0] != cases[0].canonical:
-                raise hf.InvalidInput("key", "", "")
+                raise sh.InvalidInput("key", "", "")
             return Step([self.keys[key]], [], [True], [True])
         parts = [(number, leaf) for number, case in enumerate(cases) for leaf in case.leaves]
         numbered = is_derived or not alone
@@ -179,18 +179,18 @@ class Model:
         if key and not alone:
             is_longer = f"{key}/{len(parts)}" in self.keys
             if is_longer or any(kept) != all(kept):
-                raise hf.InvalidInput("key", "", "")
+                raise sh.InvalidInput("key", "", "")
         both = list(zip(kept, parts, strict=True))
         if any(found and found[0] != leaf.canonical for found, (_, leaf) in both):
-            raise hf.InvalidInput("key", "", "")
+            raise sh.InvalidInput("key", "", "")
         round = self.round(held)
         if round is None and not all(kept):
-            raise hf.NotReady("", "", {})
+            raise sh.NotReady("", "", {})
         asked = [found or (leaf.canonical, round) for found, (_, leaf) in both]
         rounds: dict[int, int] = {}
         for (number, _), (_, at) in zip(parts, asked, strict=True):
             if rounds.setdefault(number, at) != at:
-                raise hf.InvalidInput("key", "", "")
+                raise sh.InvalidInput("key", "", "")
         charged = {
             question: leaf
             for question, (_, leaf) in zip(asked, parts, strict=True)
@@ -202,7 +202,7 @@ class Model:
             sum(leaf.slots for leaf in charged.values()),
         )
         if charged and not self.fits(round, price, slots):
-            raise hf.BudgetExhausted(0.0, 0.0, 1, None, None, "")
+            raise sh.BudgetExhausted(0.0, 0.0, 1, None, None, "")
         step = Step()
         if due or (key and not all(kept)):
             keys = {name: question for name, question in zip(names, asked, strict=True) if name}

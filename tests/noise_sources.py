@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 
-from holdfast.lab.chance import SeededNoise
-from holdfast.mechanisms.noise import SCALE
+from surehold.lab.chance import SeededNoise
+from surehold.mechanisms.noise import SCALE
 
 __all__ = ["FastSeededNoise", "NoNoise", "SeededNoise"]
 

@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import holdfast as hf
-from holdfast.planning import Plan
-from holdfast.queries import query_of
-from holdfast.session.dataset import Dataset, create
+import surehold as sh
 from noise_sources import FastSeededNoise
+from surehold.planning import Plan
+from surehold.queries import query_of
+from surehold.session.dataset import Dataset, create
 
 COLUMNS = {"age": "int", "bmi": "float", "city": "str"}
 N0, N = 200, 2000
@@ -23,19 +23,19 @@ N0, N = 200, 2000
 @cache
 def adaptive_plan() -> Plan:
     """294 answers at n = 2,000, but 2 at n0 = 200."""
-    return hf.plan(n0=N0, n=N, alpha=0.3, beta=0.1)
+    return sh.plan(n0=N0, n=N, alpha=0.3, beta=0.1)
 
 
 @cache
 def batch_plan() -> Plan:
     """Five answers at each of 200, 800, 1,400 and 2,000."""
-    return hf.plan(n0=N0, n=N, alpha=0.3, beta=0.1, batches=4)
+    return sh.plan(n0=N0, n=N, alpha=0.3, beta=0.1, batches=4)
 
 
 @cache
 def rare_plan() -> Plan:
     """Lopsided intervals."""
-    return hf.plan(n0=N0, n=N, alpha=0.3, beta=0.1, rare=0.02)
+    return sh.plan(n0=N0, n=N, alpha=0.3, beta=0.1, rare=0.02)
 
 
 def age_of(number: int) -> int:
@@ -118,10 +118,10 @@ def contents(path: Path) -> str:
     return found.hexdigest()
 
 
-def exhausted(session: hf.Session, count: int = 400) -> hf.BudgetExhausted:
+def exhausted(session: sh.Session, count: int = 400) -> sh.BudgetExhausted:
     for i in range(count):
         try:
             session.ask(f"age > {i} + 0.5")
-        except hf.BudgetExhausted as error:
+        except sh.BudgetExhausted as error:
             return error
     raise AssertionError("the budget never ended")

@@ -20,18 +20,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from holdfast import errors
-from holdfast.server.addresses import address_of, listening
-from holdfast.server.app import guarded
-from holdfast.server.front import HEADERS
-from holdfast.server.logs import start_logging
-from holdfast.server.protocol import HttpServer
-from holdfast.server.running import Runner
-from holdfast.server.service import Service
-from holdfast.server.settings import Settings
-from holdfast.server.tokens import Role, TokenBook
-from holdfast.session.dataset import Dataset
 from noise_sources import FastSeededNoise
+from surehold import errors
+from surehold.server.addresses import address_of, listening
+from surehold.server.app import guarded
+from surehold.server.front import HEADERS
+from surehold.server.logs import start_logging
+from surehold.server.protocol import HttpServer
+from surehold.server.running import Runner
+from surehold.server.service import Service
+from surehold.server.settings import Settings
+from surehold.server.tokens import Role, TokenBook
+from surehold.session.dataset import Dataset
 
 PATIENT = 120.0
 QUICK = Settings(rate=100_000.0, fixed_time=False)
@@ -71,7 +71,7 @@ def running(
 
 def running_tools(dataset: Dataset, settings: Settings = QUICK) -> AbstractContextManager[Running]:
     """The tools for agents, over HTTP, of a dataset that is open and stays so."""
-    from holdfast.agents.http import tool_application
+    from surehold.agents.http import tool_application
 
     service = Service(dataset, settings)
     app = tool_application(service, lambda: None)
@@ -213,7 +213,7 @@ class Log:
 @contextmanager
 def logged() -> Iterator[Log]:
     """What services in this process log meanwhile."""
-    names = ("holdfast.server", "uvicorn", "")
+    names = ("surehold.server", "uvicorn", "")
     before = [(logging.getLogger(name), vars(logging.getLogger(name)).copy()) for name in names]
     found = Log()
     start_logging(found.stream)
@@ -230,7 +230,7 @@ def logged() -> Iterator[Log]:
 KINDS = {
     name: kind
     for name, kind in vars(errors).items()
-    if inspect.isclass(kind) and issubclass(kind, errors.HoldfastError)
+    if inspect.isclass(kind) and issubclass(kind, errors.SureholdError)
 }
 """All classes of errors."""
 
@@ -261,8 +261,8 @@ def check_headers(got: Got) -> None:
 
 @contextmanager
 def serving(path: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """`holdfast serve` in a process of its own; yields its address and the process."""
-    command = [sys.executable, "-m", "holdfast", "serve", str(path), "--port", "0", *options]
+    """`surehold serve` in a process of its own; yields its address and the process."""
+    command = [sys.executable, "-m", "surehold", "serve", str(path), "--port", "0", *options]
     log = (path.parent / "service.log").open("a")
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     try:

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-import holdfast as hf
-from holdfast.data import growing
-from holdfast.ledger.entries import GENESIS, chained
-from holdfast.planning import Plan
+import surehold as sh
 from runtime import adaptive_plan, made, opened, records, sql, warm
+from surehold.data import growing
+from surehold.ledger.entries import GENESIS, chained
+from surehold.planning import Plan
 
 Tamper = Callable[[Path], Any]
 
@@ -35,7 +35,7 @@ def build(path: Path, plan: Plan | None = None) -> None:
             session.ask("age > 50", key="first")
             dataset.append(records(900, 1900))
             warm(dataset, "mean(bmi, 0, 50)")
-            session.ask(hf.mean("bmi", low=0, high=50))
+            session.ask(sh.mean("bmi", low=0, high=50))
             dataset.append(records(1900, 1950))
             warm(dataset, "age > 10", "city = 'Oslo'")
             session.ask_many(["age > 10", "city = 'Oslo'"], key="many")
@@ -52,16 +52,16 @@ def copied(template: Path, path: Path) -> Path:
     return path
 
 
-def found_by(path: Path) -> tuple[str, hf.LedgerCorrupt] | None:
+def found_by(path: Path) -> tuple[str, sh.LedgerCorrupt] | None:
     """Whether opening or verifying finds something, and what; None if nothing does."""
     try:
         dataset = opened(path)
-    except hf.LedgerCorrupt as error:
+    except sh.LedgerCorrupt as error:
         return "open", error
     with dataset:
         try:
             dataset.verify()
-        except hf.LedgerCorrupt as error:
+        except sh.LedgerCorrupt as error:
             return "verify", error
     return None
 

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import holdfast as hf
+import surehold as sh
 from end_to_end.worker import model
-from holdfast import files
-from holdfast.cli import holdfast
-from holdfast.data.segments import FOLDER
-from holdfast.server.tokens import TokenBook
 from runtime import adaptive_plan, made, records
+from surehold import files
+from surehold.cli import surehold
+from surehold.data.segments import FOLDER
+from surehold.server.tokens import TokenBook
 
-SOURCE = Path(hf.__file__).parent
+SOURCE = Path(sh.__file__).parent
 
 # What changes files outside of files.py, and why it need not last, or lasts all the same.
 ELSEWHERE = {
@@ -136,7 +136,7 @@ def test_tokens(tmp_path, calls) -> None:
     calls.made = []
     book.revoke(token.id)
     assert calls.made == WRITTEN
-    with pytest.raises(hf.AccessDenied):
+    with pytest.raises(sh.AccessDenied):
         book.find(text)
 
 
@@ -145,10 +145,10 @@ def test_a_revocation_that_may_be_lost_is_synced_when_it_is_made_again(tmp_path,
     book = TokenBook(tmp_path / "data")
     token, _ = book.create("ann", "analyst", seconds=None)
     calls.fail = ("sync", "data")
-    with pytest.raises(hf.StorageFailed, match="not known whether it was kept") as caught:
+    with pytest.raises(sh.StorageFailed, match="not known whether it was kept") as caught:
         book.revoke(token.id)
     assert caught.value.kept is None
-    with pytest.raises(hf.StorageFailed):  # not even now
+    with pytest.raises(sh.StorageFailed):  # not even now
         book.revoke(token.id)
     calls.fail, calls.made = None, []
     book.revoke(token.id)
@@ -165,7 +165,7 @@ def test_what_fails_before_the_name_changes_nothing(tmp_path, calls, fail) -> No
         files.write_file(path, b"after", "writing")
         assert path.read_bytes() == b"after"
     else:
-        with pytest.raises(hf.StorageFailed, match="nothing was changed") as caught:
+        with pytest.raises(sh.StorageFailed, match="nothing was changed") as caught:
             files.write_file(path, b"after", "writing")
         assert caught.value.kept is False
         assert path.read_bytes() == b"before"
@@ -189,7 +189,7 @@ def test_models(tmp_path, calls) -> None:
 
 
 def test_a_dataset_is_made_whole(tmp_path, calls) -> None:
-    hf.create(tmp_path / "new" / "data", plan=adaptive_plan(), columns={"age": "int"}).close()
+    sh.create(tmp_path / "new" / "data", plan=adaptive_plan(), columns={"age": "int"}).close()
     done = Counter(calls.made)
     assert calls.made[:2] == [("mkdir", "new"), ("sync", tmp_path.name)]
     named = calls.made.index(("rename", "passing"))
@@ -199,7 +199,7 @@ def test_a_dataset_is_made_whole(tmp_path, calls) -> None:
 
 
 def test_segments(tmp_path, calls, monkeypatch) -> None:
-    monkeypatch.setattr("holdfast.data.growing.LARGE", 100)
+    monkeypatch.setattr("surehold.data.growing.LARGE", 100)
     with made(tmp_path / "data") as dataset:
         calls.made = []
         dataset.append(records(2000, 2200))
@@ -225,10 +225,10 @@ def test_all_of_it_is_for_its_owner_alone(tmp_path) -> None:
 @pytest.mark.parametrize("mode", [0o750, 0o701, 0o755])
 def test_a_folder_that_others_can_read_is_remarked_upon(tmp_path, mode) -> None:
     made(tmp_path / "data").close()
-    quiet = CliRunner().invoke(holdfast, ["status", str(tmp_path / "data")])
+    quiet = CliRunner().invoke(surehold, ["status", str(tmp_path / "data")])
     assert "others on this machine" not in quiet.output
     (tmp_path / "data").chmod(mode)
-    run = CliRunner().invoke(holdfast, ["status", str(tmp_path / "data"), "--json"])
+    run = CliRunner().invoke(surehold, ["status", str(tmp_path / "data"), "--json"])
     assert run.exit_code == 0
     assert "others on this machine may look into" in " ".join(run.stderr.split())
     assert json.loads(run.stdout)["n"] >= 0

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.data.calibration import MadeUp
-from holdfast.data.engines.polars_engine import PolarsEngine
-from holdfast.data.growing import GrowingData
-from holdfast.queries import form_of
-from holdfast.session.answering import sources_of
 from runtime import sql
+from surehold.data.calibration import MadeUp
+from surehold.data.engines.polars_engine import PolarsEngine
+from surehold.data.growing import GrowingData
+from surehold.queries import form_of
+from surehold.session.answering import sources_of
 
 READS = ("_sums", "_cell_sums", "_pair_statistic", "frame")
 

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import holdfast as hf
-from holdfast.data import scores
-from holdfast.data.models.runner import Result
-from holdfast.data.statistics import Statistic
+import surehold as sh
 from runtime import record
+from surehold.data import scores
+from surehold.data.models.runner import Result
+from surehold.data.statistics import Statistic
 
 Floats = NDArray[np.float64]
 
@@ -34,8 +34,8 @@ def youth(table: Any) -> float:
 YOUTH = Statistic("youth", youth, constant=1, columns=["age"])
 
 ABOUT = {"features": ["age"], "target": "bmi > 25"}
-BY_AGE = hf.accuracy(lambda matrix: matrix[:, 0] / 100, **ABOUT)  # true from fifty on
-ALWAYS = hf.accuracy(lambda matrix: matrix[:, 0] * 0 + 1, **ABOUT)
+BY_AGE = sh.accuracy(lambda matrix: matrix[:, 0] / 100, **ABOUT)  # true from fifty on
+ALWAYS = sh.accuracy(lambda matrix: matrix[:, 0] * 0 + 1, **ABOUT)
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Case:
     The last that follows, or else the one leaf, is what is told.
     """
 
-    query: hf.Query | str
+    query: sh.Query | str
     leaves: tuple[Leaf, ...]
     derived: tuple[str, ...] = ()
     exact: Callable[[int], Any] | None = None
-    kind: type = hf.Answer
+    kind: type = sh.Answer
 
     @property
     def canonical(self) -> str:
@@ -142,11 +142,11 @@ NEGATIVE = Leaf("fraction(not bmi > 25 and not age is null)")
 RATE = "rate(age > 50, bmi > 20)"
 RATE_OF = over(share(lambda a, b, _: (a > 50) & (b > 20)), share(lambda a, b, _: b > 20))
 PREDICTED = Leaf(BY_AGE.canonical)
-CONFUSION = hf.confusion(lambda matrix: matrix[:, 0] / 100, **ABOUT)
+CONFUSION = sh.confusion(lambda matrix: matrix[:, 0] / 100, **ABOUT)
 
 
 def alone(
-    query: hf.Query | str, price: int = 1, slots: int = 1, exact: Any = None, kind: type = hf.Answer
+    query: sh.Query | str, price: int = 1, slots: int = 1, exact: Any = None, kind: type = sh.Answer
 ) -> Case:
     """A case of one leaf, written as its canonical text."""
     canonical = query if isinstance(query, str) else query.canonical
@@ -161,38 +161,38 @@ CASES: dict[str, Case] = {
         "difference(age > 50, bmi > 20)",
         exact=share(lambda a, b, _: (a > 50).astype(int) - (b > 20)),
     ),
-    "rate": Case(RATE, (BOTH, HEAVY), (RATE,), RATE_OF, hf.Estimate),
+    "rate": Case(RATE, (BOTH, HEAVY), (RATE,), RATE_OF, sh.Estimate),
     "conditional mean": Case(
-        hf.rate("bmi", given="age > 50", low=10, high=40),
+        sh.rate("bmi", given="age > 50", low=10, high=40),
         (AMONG_OLD, OLD),
         ("rate(bmi, age > 50, 10, 40)",),
         over(
             share(lambda a, b, _: np.where(a > 50, np.clip(b, 10, 40), 0)),
             share(lambda a, b, _: a > 50),
         ),
-        hf.Estimate,
+        sh.Estimate,
     ),
     "gate": Case(
-        hf.gate("age > 50", at_most=0.1),
+        sh.gate("age > 50", at_most=0.1),
         (OLD,),
         ("gate(fraction(age > 50), at_most, 0.1)",),
         share(lambda a, b, _: a > 50),
-        hf.Verdict,
+        sh.Verdict,
     ),
     "gate of a rate": Case(
         f"gate({RATE}, at_least, 0.5)",
         (BOTH, HEAVY),
         (RATE, f"gate({RATE}, at_least, 0.5)"),
         RATE_OF,
-        hf.Verdict,
+        sh.Verdict,
     ),
-    "cells": Case("histogram(city in ('Oslo'))", (OSLO,), (), shares(oslo, elsewhere), hf.Table),
+    "cells": Case("histogram(city in ('Oslo'))", (OSLO,), (), shares(oslo, elsewhere), sh.Table),
     "bins": alone(
         "histogram(bins(age, 0, 50, 98))",
         2,
         3,
         shares(lambda a, *_: a < 50, lambda a, *_: (a >= 50) & (a <= 98), lambda a, *_: a > 98),
-        hf.Table,
+        sh.Table,
     ),
     "crosstab": alone(
         "histogram(city in ('Oslo'), age > 50)",
@@ -206,24 +206,24 @@ CASES: dict[str, Case] = {
             lambda a, _, c: (c != "Oslo") & (a <= 50),
             lambda a, *_: a < 0,
         ),
-        hf.Table,
+        sh.Table,
     ),
     "totals": Case(
         OSLO_BMI.canonical,
         (OSLO_BMI,),
         (),
         shares(lambda a, b, c: b * (c == "Oslo"), lambda a, b, c: b * (c != "Oslo")),
-        hf.Table,
+        sh.Table,
     ),
     "means": Case(
-        hf.means("bmi", 0, 50, by="city in ('Oslo')"),
+        sh.means("bmi", 0, 50, by="city in ('Oslo')"),
         (OSLO, OSLO_BMI),
         ("means(bmi, 0, 50, city in ('Oslo'))",),
         over(
             shares(lambda a, b, c: b * (c == "Oslo"), lambda a, b, c: b * (c != "Oslo")),
             shares(oslo, elsewhere),
         ),
-        hf.Table,
+        sh.Table,
     ),
     "variance": alone(
         "variance(bmi, 0, 50)", exact=lambda round: float(np.var(columns(round)[1], ddof=1))
@@ -233,30 +233,30 @@ CASES: dict[str, Case] = {
     "concordance": alone("concordance(age, bmi)", exact=of_pairs(lambda a, b: a * b > 0)),
     "auc_pairs": Case("auc_pairs(age, bmi > 25)", (PAIRS,), exact=ranked),
     "auc": Case(
-        hf.auc("age", target="bmi > 25"),
+        sh.auc("age", target="bmi > 25"),
         (PAIRS, POSITIVE, NEGATIVE),
         ("auc(age, bmi > 25)",),
         lambda round: (
             ranked(round) / np.mean(columns(round)[1] > 25) / np.mean(columns(round)[1] <= 25)
         ),
-        hf.Estimate,
+        sh.Estimate,
     ),
     "select": alone(
         "select(lowest, 3, fraction(age > 5), fraction(age > 95), fraction(age > 50))",
         3,
         3,
         lambda round: 1,
-        hf.Choice,
+        sh.Choice,
     ),
     "select the highest": alone(
-        hf.select({"young": "age < 5", "old": "age > 9"}, best="highest", price=2),
+        sh.select({"young": "age < 5", "old": "age > 9"}, best="highest", price=2),
         2,
         2,
         lambda round: 1,
-        hf.Choice,
+        sh.Choice,
     ),
     "fit": alone(
-        hf.fit(
+        sh.fit(
             "linear",
             target="bmi",
             low=0,
@@ -267,19 +267,19 @@ CASES: dict[str, Case] = {
         ),
         4,
         0,
-        kind=hf.Fitted,
+        kind=sh.Fitted,
     ),
     "statistic": Case(
-        hf.statistic("youth"),
+        sh.statistic("youth"),
         (Leaf("statistic('youth', 1, 1, 0, 1)"),),
         exact=share(lambda a, *_: a < 50),
     ),
     "model": Case(BY_AGE, (PREDICTED,), exact=share(lambda a, b, _: (a >= 50) == (b > 25))),
     "improvement": alone(
-        hf.improvement(BY_AGE, ALWAYS),
+        sh.improvement(BY_AGE, ALWAYS),
         exact=share(lambda a, b, _: ((a >= 50) == (b > 25)).astype(int) - (b > 25)),
     ),
-    "confusion": alone(CONFUSION, 2, 9, kind=hf.Table),
+    "confusion": alone(CONFUSION, 2, 9, kind=sh.Table),
 }
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
-from holdfast import errors
-from holdfast.cli import exit_code, holdfast
-from holdfast.cli.decide import GATE_CODES
-from holdfast.cli.lab import BROKEN
+from surehold import errors
+from surehold.cli import exit_code, surehold
+from surehold.cli.decide import GATE_CODES
+from surehold.cli.lab import BROKEN
 
 PAGE = Path(__file__).parents[1] / "reference" / "cli.md"
 
@@ -22,7 +22,7 @@ _HEAD = """\
 
 *This page is made from the command's own help: change that, then run `make pages`.*
 
-`holdfast COMMAND --help` prints what is here, `holdfast --version` the version. Whole numbers may
+`surehold COMMAND --help` prints what is here, `surehold --version` the version. Whole numbers may
 be written `1500000`, `1_500_000`, `1,500,000` or `1.5e6`. With `--json` a command prints one JSON
 object and nothing else ([plans](plan.md#the-json-object), [others](runtime.md#the-json-objects)).
 An error is one line on standard error.
@@ -35,7 +35,7 @@ _MEANINGS = {
     3: "the charge does not fit the budget; nothing was charged",
     4: "ledger, data and plan do not belong together",
     5: "too few records yet, or a round that the plan does not cover",
-    6: "of a gate: fail; of `holdfast lab check`: the coverage promised can be ruled out",
+    6: "of a gate: fail; of `surehold lab check`: the coverage promised can be ruled out",
     7: "of a gate: undecided",
     8: "a service does not let this caller in, or not do this",
     130: "interrupted",
@@ -43,9 +43,9 @@ _MEANINGS = {
 _ARGUMENTS = {
     "candidates": "two or more [queries](queries.md) to choose from",
     "dataset": "the dataset's folder or, where there is `--token-file`, the address of a service",
-    "id": "the id of a token, as `holdfast token list` shows it",
+    "id": "the id of a token, as `surehold token list` shows it",
     "model": "an ONNX file",
-    "plan_or_dataset": "a file that `holdfast plan --json` wrote, or a dataset's folder",
+    "plan_or_dataset": "a file that `surehold plan --json` wrote, or a dataset's folder",
     "queries": "one or more [queries](queries.md)",
     "query": "a [query](queries.md)",
     "source": "a file of records; `-`, or nothing, is standard input",
@@ -55,7 +55,7 @@ _DOCUMENT = re.compile(r"docs/reference/([\w-]+\.md)")
 
 def page() -> str:
     """All of it."""
-    below = list(_below(holdfast, "holdfast"))
+    below = list(_below(surehold, "surehold"))
     listed = [
         f"| [`{path}`](#{path.replace(' ', '-')}) | {_escaped(command.get_short_help_str(200))} |"
         for path, command in below
@@ -76,10 +76,10 @@ def _below(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]
 
 def _exit_codes() -> str:
     kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
-    kinds = [kind for kind in kinds if issubclass(kind, errors.HoldfastError)]
+    kinds = [kind for kind in kinds if issubclass(kind, errors.SureholdError)]
     named: dict[int, list[str]] = {code: [] for code in _MEANINGS}
     for kind in kinds:
-        if kind is not errors.HoldfastError:
+        if kind is not errors.SureholdError:
             link = f"[`{kind.__name__}`](errors.md#{kind.__name__.lower()})"
             named[exit_code(kind.__new__(kind))].append(link)
     rows = [f"| {code} | {text} | {', '.join(named[code])} |" for code, text in _MEANINGS.items()]
@@ -87,7 +87,7 @@ def _exit_codes() -> str:
 
 
 def _section(path: str, command: click.Command) -> str:
-    parent = click.Context(holdfast, info_name=path.rpartition(" ")[0])
+    parent = click.Context(surehold, info_name=path.rpartition(" ")[0])
     context = click.Context(command, parent, command.name, **command.context_settings)
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     parts = [f"## {path}\n", f"```text\n{usage}\n```\n", _help(command)]

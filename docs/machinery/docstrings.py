@@ -9,16 +9,16 @@ from collections.abc import Mapping
 
 import griffe
 
-import holdfast
+import surehold
 
 _ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod):`(~?)\.?([^`]+)`")
 _EXAMPLE = re.compile(r"^( *)>>> ")
 # Nobody makes an object of these classes, so what counts is what it carries.
 _HANDED_OUT = (
-    "holdfast.errors.",
-    "holdfast.lab.report.",
-    "holdfast.planning.",
-    "holdfast.session.",
+    "surehold.errors.",
+    "surehold.lab.report.",
+    "surehold.planning.",
+    "surehold.session.",
 )
 
 
@@ -26,7 +26,7 @@ def as_markdown(text: str) -> str:
     """A docstring as Markdown.
 
     >>> print(as_markdown("See :func:`plan` and :meth:`~Session.ask`, not :mod:`.rows`."))
-    See [`plan`][holdfast.plan] and [`ask`][holdfast.Session.ask], not `rows`.
+    See [`plan`][surehold.plan] and [`ask`][surehold.Session.ask], not `rows`.
     >>> as_markdown("One more:\\n\\n>>> 1 + 1\\n2\\n\\nThat was it.").split("\\n")
     ['One more:', '', '```pycon', '>>> 1 + 1', '2', '```', '', 'That was it.']
     """
@@ -35,10 +35,10 @@ def as_markdown(text: str) -> str:
 
 def _linked(role: re.Match[str]) -> str:
     """A public name leads to its entry; any other is code."""
-    path = role[2].removeprefix("holdfast.")
+    path = role[2].removeprefix("surehold.")
     shown = path.rpartition(".")[2] if role[1] else role[2]
-    if path.partition(".")[0] in holdfast.__all__:
-        return f"[`{shown}`][holdfast.{path}]"
+    if path.partition(".")[0] in surehold.__all__:
+        return f"[`{shown}`][surehold.{path}]"
     return f"`{shown}`"
 
 

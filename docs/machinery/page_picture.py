@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 from playwright.sync_api import sync_playwright
 
-import holdfast as hf
-from holdfast.data.segments import FOLDER
-from holdfast.data.sources import sampled_schema
-from holdfast.lab.chance import SeededNoise
-from holdfast.ledger.ledger import Ledger
-from holdfast.session.dataset import Dataset
+import surehold as sh
+from surehold.data.segments import FOLDER
+from surehold.data.sources import sampled_schema
+from surehold.lab.chance import SeededNoise
+from surehold.ledger.ledger import Ledger
+from surehold.session.dataset import Dataset
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _WEEK = 7 * 86_400
@@ -65,8 +65,8 @@ def _patients(count: int, random: np.random.Generator) -> pl.DataFrame:
 def _story(path: Path, weeks: int) -> float:
     """A dataset that grows week by week, and two analysts who ask as it does; when it ends."""
     random, calendar = np.random.default_rng(1), _Calendar()
-    plan = hf.plan(n0=20_000, n=200_000, alpha=0.06, beta=0.05)
-    # As holdfast.create does it, but in the story's time.
+    plan = sh.plan(n0=20_000, n=200_000, alpha=0.06, beta=0.05)
+    # As surehold.create does it, but in the story's time.
     (path / FOLDER).mkdir(parents=True)
     Ledger.create(path, "clinic", plan, sampled_schema(_patients(10, random)), calendar)
     with Dataset(path, SeededNoise(1), calendar) as dataset:
@@ -84,7 +84,7 @@ def _story(path: Path, weeks: int) -> float:
 
 @contextmanager
 def _served(path: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "holdfast", "serve", str(path), "--port", "0"]
+    command = [sys.executable, "-m", "surehold", "serve", str(path), "--port", "0"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
@@ -95,7 +95,7 @@ def _served(path: Path) -> Iterator[str]:
 
 def draw_page(path: Path, weeks: int = 12) -> None:
     """The first view of a dataset that has been asked for some weeks."""
-    browser = os.environ.get("HOLDFAST_CHROMIUM") or next(
+    browser = os.environ.get("SUREHOLD_CHROMIUM") or next(
         filter(None, map(shutil.which, _BROWSERS))
     )
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:

@@ -14,7 +14,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
-log = logging.getLogger("mkdocs.hooks.holdfast")
+log = logging.getLogger("mkdocs.hooks.surehold")
 
 _RAW_ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod):<code>")
 _ELSEWHERE = r"[\"']?((?:https?:)?//[^\"'\s>]+)"

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from page_picture import draw_page
 
-import holdfast as hf
-from holdfast import lab
-from holdfast.plots.comparison import draw_comparison
-from holdfast.plots.lab import draw_claims, draw_coverage
-from holdfast.plots.style import headline, new_figure, save, subtitle, tidy
+import surehold as sh
+from surehold import lab
+from surehold.plots.comparison import draw_comparison
+from surehold.plots.lab import draw_claims, draw_coverage
+from surehold.plots.style import headline, new_figure, save, subtitle, tidy
 
 IMAGES = Path(__file__).parents[1] / "images"
 BLUE, VERMILLION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
@@ -31,7 +31,7 @@ PRACTICE = {
     "sequence": "confidence sequence, likewise",
     "wide": "the score ± 15 points",
     "splitting": "fresh records for each answer",
-    "holdfast-sharp": "Holdfast, ± 15 points",
+    "surehold-sharp": "Surehold, ± 15 points",
 }
 
 
@@ -55,8 +55,8 @@ def draw_point(path: Path, records: int = 100_000, features: int = 30_000) -> No
 def draw_overfit(path: Path, records: int = 20_000, repeats: int = 5, most: int = 4_096) -> None:
     """How far off the last answer is, by the number of questions before it."""
     counts = [2**j for j in range(3, most.bit_length())]
-    errors: dict[str, list[float]] = {"bonferroni": [], "holdfast-sharp": []}
-    widths: dict[str, list[float]] = {"bonferroni": [], "holdfast-sharp": []}
+    errors: dict[str, list[float]] = {"bonferroni": [], "surehold-sharp": []}
+    widths: dict[str, list[float]] = {"bonferroni": [], "surehold-sharp": []}
     for count in counts:
         for name in errors:
             row = _last(name, records, count + 1, repeats)
@@ -71,9 +71,9 @@ def draw_overfit(path: Path, records: int = 20_000, repeats: int = 5, most: int 
         counts, widths["bonferroni"], color=VERMILLION, linestyle="--", label="width, Bonferroni"
     )
     axes.plot(
-        counts, errors["holdfast-sharp"], color=BLUE, marker="o", label="error, Holdfast's answers"
+        counts, errors["surehold-sharp"], color=BLUE, marker="o", label="error, Surehold's answers"
     )
-    axes.plot(counts, widths["holdfast-sharp"], color=BLUE, linestyle="--", label="width, Holdfast")
+    axes.plot(counts, widths["surehold-sharp"], color=BLUE, linestyle="--", label="width, Surehold")
     axes.set_xscale("log", base=2)
     axes.set_xticks(counts, [f"{count:,}" for count in counts])
     axes.set_ylim(0.0, None)
@@ -87,10 +87,10 @@ def draw_overfit(path: Path, records: int = 20_000, repeats: int = 5, most: int 
 
 
 def _last(name: str, records: int, queries: int, repeats: int) -> tuple[float, float]:
-    """Mean error and width of the last answer; Holdfast plans for just so many queries."""
+    """Mean error and width of the last answer; Surehold plans for just so many queries."""
     defender: str | lab.Defender = name
-    if name == "holdfast-sharp":
-        defender = lab.Planned(hf.plan(n0=records, n=records, queries=queries, beta=0.05))
+    if name == "surehold-sharp":
+        defender = lab.Planned(sh.plan(n0=records, n=records, queries=queries, beta=0.05))
     report = lab.run("sign", [defender], n0=records, n=records, queries=queries, repeats=repeats)
     last = np.array(report.rows[0].last)
     return float(np.abs(last[:, 0] - last[:, 3]).mean()), report.rows[0].widest
@@ -140,7 +140,7 @@ def _misses(replies: lab.Replies) -> bool:
 def draw_certificates(path: Path) -> None:
     """What each certificate gives for the same question."""
     question = {"n0": 500_000, "n": 1_500_000, "alpha": 0.1, "beta": 0.05, "batches": 4}
-    draw_comparison(hf.compare(**question), hf.plan(**question), path)
+    draw_comparison(sh.compare(**question), sh.plan(**question), path)
 
 
 def draw_contest(path: Path, queries: int = 10_000, repeats: int = 40) -> None:

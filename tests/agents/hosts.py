@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-COMMAND = (sys.executable, "-W", "error", "-m", "holdfast", "mcp")
+COMMAND = (sys.executable, "-W", "error", "-m", "surehold", "mcp")
 
 
 class Host:

@@ -10,7 +10,7 @@ import threading
 import httpx2
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from runtime import made
 
 from .hosts import COMMAND, listening, over_http
@@ -41,7 +41,7 @@ def posted(url, content=None, **headers):
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_same_tools(url, folder, mode):
-    with over_http(url, mode=mode) as host, hf.open(folder) as dataset:
+    with over_http(url, mode=mode) as host, sh.open(folder) as dataset:
         assert len(host.tools()) == 7
         assert host.told("describe")["plan"] == dataset.plan.to_dict()
         told = host.told("ask", query="age > 50", key="k")
@@ -53,7 +53,7 @@ def test_the_same_tools(url, folder, mode):
 
 def test_many_clients_at_once_share_the_budget(tmp_path):
     made(tmp_path / "clinic", count=600).close()
-    with hf.open(tmp_path / "clinic") as dataset:
+    with sh.open(tmp_path / "clinic") as dataset:
         fits = dataset.status().answers_left
     told: list = []
 
@@ -71,7 +71,7 @@ def test_many_clients_at_once_share_the_budget(tmp_path):
     assert len(told) == 4 * (fits // 3) > fits
     answers = [result.structured_content for result in told if not result.is_error]
     assert len(answers) == fits
-    with hf.open(tmp_path / "clinic") as dataset:
+    with sh.open(tmp_path / "clinic") as dataset:
         assert {answer["entry"] for answer in answers} == {a.entry for a in dataset.transcript}
         assert dataset.status().answers_left == 0
         dataset.verify()
@@ -83,7 +83,7 @@ def test_killed_and_started_again(tmp_path):
         first = host.told("ask", query="age > 50", key="k")
     with listening(tmp_path / "clinic") as url, over_http(url) as host:
         assert host.told("ask", query="age > 50", key="k") == {**first, "recorded": True}
-    with hf.open(tmp_path / "clinic") as dataset:
+    with sh.open(tmp_path / "clinic") as dataset:
         assert dataset.status().answers == 1
 
 
@@ -149,7 +149,7 @@ def test_ctrl_c_ends_it(folder):
         assert ended.stderr.readline().startswith("tools for agents at")
         ended.send_signal(signal.SIGINT)
         assert ended.wait(timeout=120) == 130
-        assert ended.stderr.read().strip() == "holdfast: interrupted"
+        assert ended.stderr.read().strip() == "surehold: interrupted"
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])

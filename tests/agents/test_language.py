@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from holdfast.agents import words
-from holdfast.agents.language import LANGUAGE
-from holdfast.agents.shapes import shape
-from holdfast.agents.tools import RESULTS
-from holdfast.session import Result, create
-from holdfast.session.outlook import Outlook
 from runtime import adaptive_plan
+from surehold.agents import words
+from surehold.agents.language import LANGUAGE
+from surehold.agents.shapes import shape
+from surehold.agents.tools import RESULTS
+from surehold.session import Result, create
+from surehold.session.outlook import Outlook
 
 COLUMNS = {
     "age": "int",

@@ -9,15 +9,15 @@ from dataclasses import replace
 
 import pytest
 
-import holdfast as hf
-from holdfast.server.rates import Rates
-from holdfast.server.settings import MEGABYTE
-from holdfast.session.session import Session
+import surehold as sh
 from runtime import made
 from service import QUICK, Got, check_refusal, logged, raw, read, running_tools, send
+from surehold.server.rates import Rates
+from surehold.server.settings import MEGABYTE
+from surehold.session.session import Session
 
 ACCEPT = {"Accept": "application/json, text/event-stream"}
-FIT = hf.fit("logistic", target="age > 50", features={"bmi": (0, 50)}, price=4).canonical
+FIT = sh.fit("logistic", target="age > 50", features={"bmi": (0, 50)}, price=4).canonical
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_slow_asks_wait_for_their_turn_over_mcp_too(clinic, monkeypatch):
     def slow(self, query, **options):
         began.release()
         assert going.wait(60)
-        raise hf.NotReady("enough", "of it", {})
+        raise sh.NotReady("enough", "of it", {})
 
     monkeypatch.setattr(Session, "ask", slow)
     with running_tools(clinic, replace(QUICK, slow_asks=(4, 2))) as run:
@@ -96,9 +96,9 @@ def test_each_call_has_its_line_and_is_counted(clinic, log):
     assert (lines[0]["analyst"], lines[0]["role"]) == ("ann", "analyst")
     assert "51" not in json.dumps(lines[0])
     assert "secret" not in json.dumps(log())
-    assert 'holdfast_tool_calls_total{outcome="answered",tool="ask"} 1.0' in text
-    assert 'holdfast_tool_calls_total{outcome="InvalidQuery",tool="ask"} 1.0' in text
-    assert 'holdfast_requests_total{method="POST",route="/mcp",status="401"} 1.0' in text
+    assert 'surehold_tool_calls_total{outcome="answered",tool="ask"} 1.0' in text
+    assert 'surehold_tool_calls_total{outcome="InvalidQuery",tool="ask"} 1.0' in text
+    assert 'surehold_requests_total{method="POST",route="/mcp",status="401"} 1.0' in text
 
 
 @pytest.mark.parametrize("size", [4 * MEGABYTE + 1, 5 * MEGABYTE - 400])

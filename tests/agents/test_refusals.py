@@ -7,13 +7,13 @@ import json
 
 import pytest
 
-import holdfast as hf
-from holdfast import errors
-from holdfast.agents import words
-from holdfast.agents.tools import BY_NAME
-from holdfast.agents.toolserver import Guest, ToolServer
-from holdfast.server.service import Caller
+import surehold as sh
 from runtime import exhausted, made, records
+from surehold import errors
+from surehold.agents import words
+from surehold.agents.tools import BY_NAME
+from surehold.agents.toolserver import Guest, ToolServer
+from surehold.server.service import Caller
 
 from .hosts import over_stdio, text_of
 
@@ -35,13 +35,13 @@ def host(folder):
 
 def as_the_library(folder, work):
     """The error of the library for the same."""
-    with hf.open(folder) as dataset, pytest.raises(hf.HoldfastError) as raised:
+    with sh.open(folder) as dataset, pytest.raises(sh.SureholdError) as raised:
         work(dataset.session())
     return json.loads(json.dumps(raised.value.to_dict()["error"]))
 
 
 def test_an_exhausted_budget(host, folder):
-    with hf.open(folder) as dataset:
+    with sh.open(folder) as dataset:
         before = dataset.status()
     error = host.error("ask", query="bmi > 17")
     assert error == as_the_library(folder, lambda session: session.ask("bmi > 17"))
@@ -57,7 +57,7 @@ def test_an_exhausted_budget(host, folder):
     assert text_of(quote).splitlines()[-1] == (
         f"it would fit after {more} more records; the same question in other words does not help"
     )
-    with hf.open(folder) as dataset:
+    with sh.open(folder) as dataset:
         assert dataset.status() == before
 
 
@@ -156,7 +156,7 @@ def test_an_unknown_tool_or_resource_is_the_protocols_error(host):
     with pytest.raises(Exception, match="there is no such tool; there are describe"):
         host.call("delete_everything")
     with pytest.raises(Exception, match="there is no such resource"):
-        host.portal.call(host.client.read_resource, "holdfast://records")
+        host.portal.call(host.client.read_resource, "surehold://records")
 
 
 def test_too_few_records_yet(tmp_path):
@@ -178,7 +178,7 @@ def test_too_few_records_yet(tmp_path):
 
 
 class TestWhatNobodyForesaw:
-    """An error that is no HoldfastError may hold what a record holds."""
+    """An error that is no SureholdError may hold what a record holds."""
 
     class Broken:
         def status(self):
@@ -205,7 +205,7 @@ class TestWhatNobodyForesaw:
 KINDS = [
     kind
     for _, kind in inspect.getmembers(errors, inspect.isclass)
-    if issubclass(kind, errors.HoldfastError) and kind is not errors.HoldfastError
+    if issubclass(kind, errors.SureholdError) and kind is not errors.SureholdError
 ]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-import holdfast as hf
-from holdfast.server.tokens import TokenBook
+import surehold as sh
 from runtime import exhausted, made
 from service import serving
+from surehold.server.tokens import TokenBook
 
 from .hosts import over_stdio, text_of
 
@@ -34,7 +34,7 @@ def tokens(folder):
 
 @pytest.fixture
 def host(url, tokens, tmp_path):
-    env = {"HOLDFAST_TOKEN": tokens["analyst"]}
+    env = {"SUREHOLD_TOKEN": tokens["analyst"]}
     with over_stdio(url, log=tmp_path / "log.txt", env=env) as host:
         yield host
     assert (tmp_path / "log.txt").read_text() == ""
@@ -44,7 +44,7 @@ def test_the_same_dictionaries(host, folder):
     told = host.told("ask", query="age > 50", key="k")
     many = host.told("ask_many", queries=["age > 51", "rate(age > 51, bmi > 5)"])
     chosen = host.told("select", candidates={"a": "age > 1", "b": "age > 2"}, price=4)
-    with hf.open(folder) as dataset:
+    with sh.open(folder) as dataset:
         session = dataset.session()
         assert told == {**session.ask("age > 50").to_dict(), "recorded": False}
         assert told["analyst"] == "far away"

@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from runtime import made
 
 from .hosts import COMMAND, over_stdio
@@ -73,7 +73,7 @@ class Pipe:
 
 
 def test_calls_at_once_share_the_budget_exactly(folder, tmp_path):
-    with hf.open(folder) as dataset:
+    with sh.open(folder) as dataset:
         fits = dataset.status().answers_left
     questions = [("ask", {"query": f"age > {i} + 0.25"}) for i in range(fits + 15)]
     with over_stdio(folder, log=tmp_path / "log.txt") as host:
@@ -82,7 +82,7 @@ def test_calls_at_once_share_the_budget_exactly(folder, tmp_path):
     refused = [result.structured_content["error"]["type"] for result in results if result.is_error]
     assert len(told) == fits
     assert set(refused) == {"BudgetExhausted"}
-    with hf.open(folder) as dataset:
+    with sh.open(folder) as dataset:
         assert {a["entry"]: a for a in told} == {
             a.entry: {**a.to_dict(), "recorded": False} for a in dataset.transcript
         }
@@ -96,7 +96,7 @@ def test_the_same_at_once_is_charged_once(folder, tmp_path):
     found = Counter(result.structured_content["recorded"] for result in results)
     assert found == {True: 11, False: 1}
     assert len({result.structured_content["value"] for result in results}) == 1
-    with hf.open(folder) as dataset:
+    with sh.open(folder) as dataset:
         assert dataset.status().answers == 1
 
 
@@ -113,7 +113,7 @@ def test_two_hosts_at_once(folder, tmp_path):
 
 def test_it_ends_with_its_input(folder):
     with Pipe(folder) as pipe:
-        assert pipe.shake_hands()["result"]["serverInfo"]["name"] == "holdfast"
+        assert pipe.shake_hands()["result"]["serverInfo"]["name"] == "surehold"
         pipe.process.stdin.close()
         assert pipe.process.wait(timeout=120) == 0
         assert pipe.process.stdout.read() == ""
@@ -141,7 +141,7 @@ def test_a_signal_lets_a_call_finish(folder):
         pipe.process.send_signal(signal.SIGTERM)
         assert pipe.process.wait(timeout=120) == -signal.SIGTERM
         assert pipe.process.stderr.read() == ""
-    with hf.open(folder) as dataset:
+    with sh.open(folder) as dataset:
         dataset.verify()
 
 
@@ -160,7 +160,7 @@ def test_killed_in_the_middle_nothing_is_lost_or_charged_twice(folder):
                 assert {**earlier, "recorded": True} == {**answer, "recorded": True}
             if stop is not None:
                 os.kill(pipe.process.pid, signal.SIGKILL)
-    with hf.open(folder) as dataset:
+    with sh.open(folder) as dataset:
         assert dataset.status().answers == len(questions) == len(acknowledged)
         kept = {answer.key: answer.to_dict() for answer in dataset.transcript}
         assert kept == {key: {**answer, "recorded": True} for key, answer in acknowledged.items()}
@@ -202,7 +202,7 @@ def test_what_it_refuses_to_start_with(folder, arguments, message):
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     assert message in ended.stderr
-    assert ended.stderr.startswith("holdfast: ")
+    assert ended.stderr.startswith("surehold: ")
     assert ended.stderr.count("\n") == 1
 
 
@@ -241,5 +241,5 @@ def test_hostile_arguments(folder):
         pipe.process.stdin.close()
         assert pipe.process.wait(timeout=120) == 0
         assert "Traceback" not in pipe.process.stderr.read()
-    with hf.open(folder) as dataset:
+    with sh.open(folder) as dataset:
         assert dataset.status().answers == 0

@@ -8,9 +8,9 @@ import subprocess
 import httpx2
 import pytest
 
-import holdfast as hf
-from holdfast.server.tokens import TokenBook
+import surehold as sh
 from runtime import made
+from surehold.server.tokens import TokenBook
 
 from .hosts import COMMAND, listening, over_http, text_of
 
@@ -68,7 +68,7 @@ def test_what_each_role_may_do(place, role):
                 assert "only an analyst may do this" in error["message"]
             else:
                 host.told(tool, **arguments)
-    with hf.open(place.folder) as dataset:
+    with sh.open(place.folder) as dataset:
         assert (len(dataset.transcript) == 0) == (role == "viewer")
         assert {answer.analyst for answer in dataset.transcript} <= {"ann"}
 
@@ -95,7 +95,7 @@ def test_a_token_is_revoked_while_somebody_is_connected(place):
         place.book.revoke(token.id)
         with pytest.raises(Exception, match=r"401|error"):
             host.call("ask", query="age > 51")
-    with hf.open(place.folder) as dataset:
+    with sh.open(place.folder) as dataset:
         assert len(dataset.transcript) == 1
 
 
@@ -167,7 +167,7 @@ def test_too_many_requests(place):
 
 
 def test_other_machines_need_tokens_and_a_word(tmp_path):
-    """By the rules of `holdfast serve`."""
+    """By the rules of `surehold serve`."""
     made(tmp_path / "clinic", count=600).close()
 
     def refused(*options):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from runtime import made, records
 
 from .hosts import over_stdio, text_of
@@ -41,7 +41,7 @@ def host(folder):
 @pytest.fixture
 def dataset(folder):
     """The same dataset, through the library."""
-    with hf.open(folder) as dataset:
+    with sh.open(folder) as dataset:
         yield dataset
 
 
@@ -190,7 +190,7 @@ def test_many_at_once(host, dataset):
 @pytest.mark.parametrize("candidates", [["age > 3", "age > 4"], {"a": "age > 5", "b": "age > 6"}])
 def test_select(host, dataset, candidates):
     told = host.told("select", candidates=candidates, best="highest", price=16, key=str(candidates))
-    query = hf.select(candidates, best="highest", price=16)
+    query = sh.select(candidates, best="highest", price=16)
     again = dataset.session().ask(query, key=str(candidates))
     assert {**told, "recorded": True} == again.to_dict()
     assert told["name"] in (list(candidates) if isinstance(candidates, dict) else candidates)
@@ -208,7 +208,7 @@ def test_a_key_gives_the_recorded_answer_also_later(tmp_path):
     made(tmp_path / "clinic", count=600).close()
     with over_stdio(tmp_path / "clinic", log=tmp_path / "log.txt") as host:
         first = host.told("ask", query="age > 50", key="mine")
-        with hf.open(tmp_path / "clinic") as dataset:
+        with sh.open(tmp_path / "clinic") as dataset:
             dataset.append(records(600, 700))
         assert host.told("ask", query="age > 50", key="mine") == {**first, "recorded": True}
         assert host.told("ask", query="age > 50")["round"] == 700
@@ -241,10 +241,10 @@ def test_nulls_stand_for_what_is_left_out(host):
 
 def test_resources(host, dataset):
     listed = host.portal.call(host.client.list_resources).resources
-    assert [str(one.uri) for one in listed] == ["holdfast://language", "holdfast://plan"]
-    [plan] = host.portal.call(host.client.read_resource, "holdfast://plan").contents
-    assert hf.Plan.from_json(plan.text) == dataset.plan
-    [language] = host.portal.call(host.client.read_resource, "holdfast://language").contents
+    assert [str(one.uri) for one in listed] == ["surehold://language", "surehold://plan"]
+    [plan] = host.portal.call(host.client.read_resource, "surehold://plan").contents
+    assert sh.Plan.from_json(plan.text) == dataset.plan
+    [language] = host.portal.call(host.client.read_resource, "surehold://language").contents
     assert language.text.startswith("# What can be asked")
 
 

@@ -1,6 +1,6 @@
 """The sharp width written down again, slowly and from the note, to check ours against.
 
-Nothing of ``holdfast`` is used: the normal tails are differences in 40 digits, the CVaR is an
+Nothing of ``surehold`` is used: the normal tails are differences in 40 digits, the CVaR is an
 mpmath quadrature, and the optimum is looked for by a simplex search from several starts.
 """
 

@@ -9,11 +9,11 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-import holdfast.theory.certificates as package
-from holdfast.errors import InvalidInput, NotApplicable
-from holdfast.theory.certificates import CERTIFICATES, Batches, Certificate, Growing, Width, get
-from holdfast.theory.certificates.sharp import RareSharp
-from holdfast.theory.exposure import Schedule
+import surehold.theory.certificates as package
+from surehold.errors import InvalidInput, NotApplicable
+from surehold.theory.certificates import CERTIFICATES, Batches, Certificate, Growing, Width, get
+from surehold.theory.certificates.sharp import RareSharp
+from surehold.theory.exposure import Schedule
 
 ALL = sorted(CERTIFICATES)
 SETTINGS = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.theory.certificates import Batches, get
+from surehold.theory.certificates import Batches, get
 
 ALPHA, BETA = 0.1, 0.05
 

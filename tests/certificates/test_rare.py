@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-import holdfast as hf
-from holdfast.errors import InvalidInput, NotApplicable
-from holdfast.theory.certificates import Batches, Growing
-from holdfast.theory.certificates.sharp import Lopsided, RareSharp, Sharp
-from holdfast.theory.noise import largest_cvar
-from holdfast.theory.transfer import sharp_interval
+import surehold as sh
+from surehold.errors import InvalidInput, NotApplicable
+from surehold.theory.certificates import Batches, Growing
+from surehold.theory.certificates.sharp import Lopsided, RareSharp, Sharp
+from surehold.theory.noise import largest_cvar
+from surehold.theory.transfer import sharp_interval
 
 
 @pytest.mark.parametrize("setting", [Growing(20_000, 60_000), Batches(20_000, 60_000, b=4)])
@@ -23,7 +23,7 @@ def test_the_width_is_the_larger_side_at_the_value_named(setting, at):
 
 
 def test_the_offset_is_that_of_the_theorem():
-    from holdfast.theory.gaussian import profile
+    from surehold.theory.gaussian import profile
 
     design = Batches(20_000, 60_000, b=3).at(600)
     found = RareSharp(0.02).width(design, 0.05)
@@ -50,29 +50,29 @@ def test_rare_events_have_narrower_intervals_and_even_ones_wider():
 
 
 def test_a_plan_says_it_and_keeps_it():
-    plan = hf.plan(n0=20_000, n=60_000, alpha=0.05, beta=0.05, rare=0.01)
+    plan = sh.plan(n0=20_000, n=60_000, alpha=0.05, beta=0.05, rare=0.01)
     assert plan.rare == 0.01
     assert plan.certificate == "sharp"
     assert plan.theorem == "Sharp theorem (b)"
     assert plan.width <= 0.05
-    assert hf.Plan.from_json(plan.to_json()) == plan
-    more = hf.plan(n0=20_000, n=60_000, queries=plan.queries + 2, beta=0.05, rare=0.01)
+    assert sh.Plan.from_json(plan.to_json()) == plan
+    more = sh.plan(n0=20_000, n=60_000, queries=plan.queries + 2, beta=0.05, rare=0.01)
     assert more.width > 0.05
-    assert plan.queries > 2 * hf.plan(n0=20_000, n=60_000, alpha=0.05, beta=0.05).queries
+    assert plan.queries > 2 * sh.plan(n0=20_000, n=60_000, alpha=0.05, beta=0.05).queries
 
 
 def test_plans_from_before_it_could_be_said_are_read():
-    plan = hf.plan(n0=2_000, n=6_000, alpha=0.2, beta=0.05)
+    plan = sh.plan(n0=2_000, n=6_000, alpha=0.2, beta=0.05)
     values = plan.to_dict()
     del values["rare"]
-    assert hf.Plan.from_dict(values) == plan
+    assert sh.Plan.from_dict(values) == plan
 
 
 def test_what_can_not_be_meant():
     with pytest.raises(InvalidInput, match="rare"):
-        hf.plan(n0=2_000, n=6_000, alpha=0.2, beta=0.05, rare=1.0)
+        sh.plan(n0=2_000, n=6_000, alpha=0.2, beta=0.05, rare=1.0)
     with pytest.raises(NotApplicable, match="rare"):
-        hf.plan(n0=2_000, n=6_000, alpha=0.2, beta=0.05, rare=0.1, certificate="ours-n")
+        sh.plan(n0=2_000, n=6_000, alpha=0.2, beta=0.05, rare=0.1, certificate="ours-n")
     design = Growing(200, 600, sensitivity=lambda t: 2.0 / t).at(10)
     with pytest.raises(NotApplicable, match="statistical"):
         RareSharp(0.1).width(design, 0.05)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.errors import InvalidInput, NotApplicable
-from holdfast.theory import exposure as exposure_module
-from holdfast.theory.certificates import Batches, Growing, get
-from holdfast.theory.exposure import Adaptive, BudgetProfile, Schedule, statistical
-from holdfast.theory.gaussian import profile
-from holdfast.theory.noise import largest_cvar
-from holdfast.theory.transfer import sharp_transfer
+from surehold.errors import InvalidInput, NotApplicable
+from surehold.theory import exposure as exposure_module
+from surehold.theory.certificates import Batches, Growing, get
+from surehold.theory.exposure import Adaptive, BudgetProfile, Schedule, statistical
+from surehold.theory.gaussian import profile
+from surehold.theory.noise import largest_cvar
+from surehold.theory.transfer import sharp_transfer
 
 SHARP, OURS_N, OURS_U = get("sharp"), get("ours-n"), get("ours-u")
 ON_SNAPSHOTS = ["ours-n", "ours-u", "adaptive"]  # the same mechanism as sharp

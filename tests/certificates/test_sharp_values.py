@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from certificates import sharp_oracle as oracle
-from holdfast.planning import plan
-from holdfast.theory.certificates import Batches, get
-from holdfast.theory.certificates.sharp import best_epsilon, one_mu_stability, stability_terms
-from holdfast.theory.exposure import Schedule
+from surehold.planning import plan
+from surehold.theory.certificates import Batches, get
+from surehold.theory.certificates.sharp import best_epsilon, one_mu_stability, stability_terms
+from surehold.theory.exposure import Schedule
 
 ALPHA, BETA = 0.1, 0.05
 SHARP = get("sharp")

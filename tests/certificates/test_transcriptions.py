@@ -6,11 +6,11 @@ import math
 import pytest
 from mpmath import mp, mpf
 
-from holdfast.theory.certificates import Batches, get
-from holdfast.theory.certificates.jlnrss import theorem_c_3
-from holdfast.theory.certificates.ours import theorem_4_4
-from holdfast.theory.certificates.split import split_failure, split_records
-from holdfast.theory.exposure import Schedule
+from surehold.theory.certificates import Batches, get
+from surehold.theory.certificates.jlnrss import theorem_c_3
+from surehold.theory.certificates.ours import theorem_4_4
+from surehold.theory.certificates.split import split_failure, split_records
+from surehold.theory.exposure import Schedule
 
 mp.dps = 40
 SCHEDULE = Schedule([1_000, 2_500, 9_000], [40, 20, 70])

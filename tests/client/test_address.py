@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from client.scripted import raw, reply, reset, scripted
-from holdfast.client.address import checked_token, checked_url, proxy_for
+from surehold.client.address import checked_token, checked_url, proxy_for
 
 SECRET = "hf_s3cr3t"
 
@@ -18,7 +18,7 @@ SECRET = "hf_s3cr3t"
     [
         ("http://127.0.0.1:8750", "http://127.0.0.1:8750"),
         ("https://Host.example/", "https://host.example"),
-        (" https://host/team/holdfast/ ", "https://host/team/holdfast"),
+        (" https://host/team/surehold/ ", "https://host/team/surehold"),
         ("HTTP://[::1]:80", "http://[::1]:80"),
     ],
 )
@@ -31,38 +31,38 @@ def test_an_address(given, meant):
     ["", "clinic", "ftp://host", "http://", "host:8750", "http://host?a=1", "http://h#x", 3, None],
 )
 def test_no_address(given):
-    with pytest.raises(hf.InvalidInput, match="url must be the address of a service"):
-        hf.connect(given)
+    with pytest.raises(sh.InvalidInput, match="url must be the address of a service"):
+        sh.connect(given)
 
 
 def test_a_password_in_an_address_is_refused_and_not_repeated():
-    with pytest.raises(hf.InvalidInput) as caught:
-        hf.connect(f"https://ann:{SECRET}@host")
+    with pytest.raises(sh.InvalidInput) as caught:
+        sh.connect(f"https://ann:{SECRET}@host")
     assert SECRET not in str(caught.value)
     assert SECRET not in repr(vars(caught.value))
 
 
 @pytest.mark.parametrize("given", ["", "  ", f"{SECRET} x", f"{SECRET}\r\nX: y", "ü", 3, b"x"])
 def test_a_token_that_is_none_is_refused_and_not_repeated(given):
-    with pytest.raises(hf.InvalidInput, match="token must be one word") as caught:
-        hf.connect("http://127.0.0.1:1", given)
+    with pytest.raises(sh.InvalidInput, match="token must be one word") as caught:
+        sh.connect("http://127.0.0.1:1", given)
     assert SECRET not in repr((str(caught.value), vars(caught.value)))
 
 
 def test_the_token_is_given_or_that_of_the_environment(monkeypatch):
     assert checked_token(None) is None
-    monkeypatch.setenv("HOLDFAST_TOKEN", f"{SECRET}\n")
+    monkeypatch.setenv("SUREHOLD_TOKEN", f"{SECRET}\n")
     assert checked_token(None) == SECRET
     assert checked_token("other") == "other"
-    monkeypatch.setenv("HOLDFAST_TOKEN", "")
+    monkeypatch.setenv("SUREHOLD_TOKEN", "")
     assert checked_token(None) is None
 
 
 def test_the_token_is_sent_and_never_shown(local, waits):
     acts = [reply(200, local["status"].to_dict()), *[reset] * 4]
-    with scripted(*acts) as service, hf.connect(service.url, SECRET) as session:
+    with scripted(*acts) as service, sh.connect(service.url, SECRET) as session:
         session.status()
-        with pytest.raises(hf.ServiceFailed) as caught:
+        with pytest.raises(sh.ServiceFailed) as caught:
             session.status()
         shown = repr((session, session._connection, session.transcript._connection))
     assert {one.headers["authorization"] for one in service.got} == {f"Bearer {SECRET}"}
@@ -70,7 +70,7 @@ def test_the_token_is_sent_and_never_shown(local, waits):
 
 
 def test_without_a_token_there_is_no_header():
-    with scripted() as service, hf.connect(service.url):
+    with scripted() as service, sh.connect(service.url):
         pass
     assert "authorization" not in service.got[0].headers
 
@@ -89,8 +89,8 @@ def test_without_a_token_there_is_no_header():
     ],
 )
 def test_options_are_checked(options, name):
-    with pytest.raises(hf.InvalidInput, match=f"{name} must be"):
-        hf.connect("http://127.0.0.1:1", **options)
+    with pytest.raises(sh.InvalidInput, match=f"{name} must be"):
+        sh.connect("http://127.0.0.1:1", **options)
 
 
 # --------------------------------------------------------------------------------- proxies
@@ -117,7 +117,7 @@ def test_a_proxy_is_used(monkeypatch, local, waits):
             if got.path.endswith("/v1/me")
             else reply(200, local["status"].to_dict())
         )
-        with hf.connect("http://far.example:8750") as session:
+        with sh.connect("http://far.example:8750") as session:
             assert session.status() == local["status"]
     assert [one.path for one in proxy.got] == [
         "http://far.example:8750/v1/me",
@@ -129,12 +129,12 @@ def test_a_proxy_that_refuses_is_a_failed_service(monkeypatch, waits):
     with scripted() as proxy:
         proxy.by = lambda got: raw(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
         monkeypatch.setenv("https_proxy", proxy.url)
-        with pytest.raises(hf.ServiceFailed, match="no connection"):
-            hf.connect("https://far.example", retries=1)
+        with pytest.raises(sh.ServiceFailed, match="no connection"):
+            sh.connect("https://far.example", retries=1)
 
 
 def test_a_forked_process_has_connections_of_its_own(monkeypatch):
-    with scripted() as service, hf.connect(service.url) as session:
+    with scripted() as service, sh.connect(service.url) as session:
         mine = session._connection._pool()
         assert session._connection._pool() is mine
         monkeypatch.setattr(os, "getpid", lambda: -1)

@@ -1,4 +1,4 @@
-"""Whatever comes back, or does not: an error of Holdfast's, and never a second charge."""
+"""Whatever comes back, or does not: an error of Surehold's, and never a second charge."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import threading
 
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from client.scripted import cut, error, raw, reply, reset, scripted
-from holdfast.client import connection
+from surehold.client import connection
 
 PAGE = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
 
@@ -66,8 +66,8 @@ BROKEN = {
 def test_a_broken_answer_is_a_failed_service(fault, key, waits):
     with (
         scripted(*[BROKEN[fault]] * 4) as service,
-        hf.connect(service.url, retries=3) as session,
-        pytest.raises(hf.ServiceFailed) as caught,
+        sh.connect(service.url, retries=3) as session,
+        pytest.raises(sh.ServiceFailed) as caught,
     ):
         session.ask("age > 65", key=key)
     if key is None:
@@ -84,7 +84,7 @@ def test_a_broken_answer_is_a_failed_service(fault, key, waits):
 @pytest.mark.parametrize("fault", ["reset", "cut", "closed"])
 def test_what_has_a_key_is_sent_again(fault, waits, local):
     acts = [BROKEN[fault], BROKEN[fault], reply(200, local["answer"].to_dict())]
-    with scripted(*acts) as service, hf.connect(service.url, retries=3) as session:
+    with scripted(*acts) as service, sh.connect(service.url, retries=3) as session:
         assert session.ask("age > 65", key="mine") == local["answer"]
     assert service.paths == ["/v1/ask"] * 3
     assert {one.body for one in service.got if one.path == "/v1/ask"} == {
@@ -96,7 +96,7 @@ def test_what_has_a_key_is_sent_again(fault, waits, local):
 def test_what_is_held_is_sent_again(waits, local):
     told = {"round": 500, "answers_left": 3, "charge": 0.1}
     acts = [reply(200, told), reset, reply(200, local["answer"].to_dict())]
-    with scripted(*acts) as service, hf.connect(service.url) as session:
+    with scripted(*acts) as service, sh.connect(service.url) as session:
         session.hold(500)
         session.ask("age > 65")
     assert service.paths == ["/v1/hold", "/v1/ask", "/v1/ask"]
@@ -116,8 +116,8 @@ def test_what_is_held_is_sent_again(waits, local):
 def test_what_changes_nothing_is_sent_again(call, waits):
     with (
         scripted(reset, unready(), cut, reset) as service,
-        hf.connect(service.url, retries=3) as session,
-        pytest.raises(hf.ServiceFailed),
+        sh.connect(service.url, retries=3) as session,
+        pytest.raises(sh.ServiceFailed),
     ):
         call(session)
     assert len(service.paths) == 4
@@ -145,23 +145,23 @@ def test_what_changes_nothing_is_sent_again(call, waits):
 def test_an_object_of_something_else_is_a_failed_service(look, body, waits):
     with (
         scripted(reply(200, body), reply(200, body)) as service,
-        hf.connect(service.url) as session,
-        pytest.raises(hf.ServiceFailed),
+        sh.connect(service.url) as session,
+        pytest.raises(sh.ServiceFailed),
     ):
         look(session)
 
 
 def test_whoever_answers_is_no_service(waits, monkeypatch):
     monkeypatch.setattr("client.scripted.ME", {"hello": "world"})
-    with scripted() as service, pytest.raises(hf.ServiceFailed, match="does not say"):
-        hf.connect(service.url)
+    with scripted() as service, pytest.raises(sh.ServiceFailed, match="does not say"):
+        sh.connect(service.url)
 
 
 def test_retries_are_bounded_and_may_be_none(waits):
     with (
         scripted(reset, reset) as service,
-        hf.connect(service.url, retries=0) as session,
-        pytest.raises(hf.ServiceFailed),
+        sh.connect(service.url, retries=0) as session,
+        pytest.raises(sh.ServiceFailed),
     ):
         session.status()
     assert (service.paths, waits) == (["/v1/status"], [])
@@ -172,21 +172,21 @@ def test_records_without_a_key_have_one_of_their_own(act, waits, local):
     times = 1 if act is BROKEN["garbage"] else 4
     with (
         scripted(reply(200, local["columns"]), *[act] * times) as service,
-        hf.connect(service.url) as session,
+        sh.connect(service.url) as session,
     ):
-        with pytest.raises((hf.ServiceFailed, hf.StorageFailed)) as caught:
+        with pytest.raises((sh.ServiceFailed, sh.StorageFailed)) as caught:
             session.append([{"age": 3}])
         sent = [one for one in service.got if one.path == "/v1/append?again=false"]
         assert len(sent) == times
         [key] = {one.headers["idempotency-key"] for one in sent}
-        if isinstance(caught.value, hf.ServiceFailed):
+        if isinstance(caught.value, sh.ServiceFailed):
             assert f"with the key {key} (--key {key}): they are kept once" in str(caught.value)
 
 
 def test_two_appends_without_a_key_have_two(waits, local):
     done = reply(200, {"count": 1, "n": 7})
     columns = reply(200, local["columns"])
-    with scripted(columns, done, columns, done) as service, hf.connect(service.url) as session:
+    with scripted(columns, done, columns, done) as service, sh.connect(service.url) as session:
         for _ in range(2):
             session.append([{"age": 3}])
         keys = [one.headers.get("idempotency-key") for one in service.got if one.body]
@@ -196,8 +196,8 @@ def test_two_appends_without_a_key_have_two(waits, local):
 
 def test_records_with_a_key_are_sent_again_whole(waits, local):
     acts = [reply(200, local["columns"]), reset, unready(), reply(200, {"count": 1, "n": 7})]
-    with scripted(*acts) as service, hf.connect(service.url) as session:
-        assert session.append([{"age": 3}], key="mine", again=True) == hf.Appended(1, 7)
+    with scripted(*acts) as service, sh.connect(service.url) as session:
+        assert session.append([{"age": 3}], key="mine", again=True) == sh.Appended(1, 7)
     sent = [one for one in service.got if one.path == "/v1/append?again=true"]
     assert len(sent) == 3
     assert {one.headers["idempotency-key"] for one in sent} == {"mine"}
@@ -211,8 +211,8 @@ def test_records_with_a_key_are_sent_again_whole(waits, local):
 def test_a_key_that_no_header_carries_is_refused(key, waits):
     with (
         scripted() as service,
-        hf.connect(service.url) as session,
-        pytest.raises(hf.InvalidInput, match="key must be"),
+        sh.connect(service.url) as session,
+        pytest.raises(sh.InvalidInput, match="key must be"),
     ):
         session.append([{"age": 3}], key=key)
     assert service.paths == []
@@ -223,8 +223,8 @@ def test_nothing_is_unpacked(waits, local):
     packed = gzip.compress(json.dumps(local["quote"].to_dict()).encode())
     with (
         scripted(reply(200, packed, Content_Encoding="gzip")) as service,
-        hf.connect(service.url) as session,
-        pytest.raises(hf.ServiceFailed, match="no JSON object"),
+        sh.connect(service.url) as session,
+        pytest.raises(sh.ServiceFailed, match="no JSON object"),
     ):
         session.quote("age > 65")
     assert service.got[-1].headers["accept-encoding"] == "identity"
@@ -235,7 +235,7 @@ def test_nothing_is_unpacked(waits, local):
 
 def test_a_busy_service_is_asked_again(waits, local):
     acts = [unready(), unready("2"), reply(200, local["answer"].to_dict())]
-    with scripted(*acts) as service, hf.connect(service.url) as session:
+    with scripted(*acts) as service, sh.connect(service.url) as session:
         assert session.ask("age > 65", key="mine") == local["answer"]
     assert len(waits) == 2
     assert waits[1] == 2.0
@@ -243,7 +243,7 @@ def test_a_busy_service_is_asked_again(waits, local):
 
 def test_a_rate_limit_is_waited_for(waits, local):
     acts = [limited("7"), reply(200, local["quote"].to_dict())]
-    with scripted(*acts) as service, hf.connect(service.url) as session:
+    with scripted(*acts) as service, sh.connect(service.url) as session:
         assert session.quote("age > 65") == local["quote"]
     assert waits == [7.0]
 
@@ -251,7 +251,7 @@ def test_a_rate_limit_is_waited_for(waits, local):
 def test_a_date_is_waited_for_too(waits, local):
     past = "Wed, 21 Oct 2015 07:28:00 GMT"
     acts = [unready(past), reply(200, local["quote"].to_dict())]
-    with scripted(*acts) as service, hf.connect(service.url) as session:
+    with scripted(*acts) as service, sh.connect(service.url) as session:
         session.quote("age > 65")
     assert waits == [0.0]
 
@@ -259,7 +259,7 @@ def test_a_date_is_waited_for_too(waits, local):
 @pytest.mark.parametrize("wait", ["", "soon", "-3", "nan"])
 def test_a_strange_wait_does_no_harm(wait, waits, local):
     acts = [unready(wait), reply(200, local["quote"].to_dict())]
-    with scripted(*acts) as service, hf.connect(service.url) as session:
+    with scripted(*acts) as service, sh.connect(service.url) as session:
         assert session.quote("age > 65") == local["quote"]
     assert len(waits) == 1
     assert 0.0 <= waits[0] <= 0.2
@@ -268,8 +268,8 @@ def test_a_strange_wait_does_no_harm(wait, waits, local):
 def test_a_wait_that_is_too_long_is_told(waits):
     with (
         scripted(limited("3600")) as service,
-        hf.connect(service.url) as session,
-        pytest.raises(hf.RequestRefused) as caught,
+        sh.connect(service.url) as session,
+        pytest.raises(sh.RequestRefused) as caught,
     ):
         session.quote("age > 65")
     assert (caught.value.status, caught.value.retry_after, waits) == (429, 3600.0, [])
@@ -278,8 +278,8 @@ def test_a_wait_that_is_too_long_is_told(waits):
 def test_without_a_key_nothing_is_asked_twice(waits):
     with (
         scripted(unready("1")) as service,
-        hf.connect(service.url) as session,
-        pytest.raises(hf.StorageFailed),
+        sh.connect(service.url) as session,
+        pytest.raises(sh.StorageFailed),
     ):
         session.ask("age > 65")
     assert (service.paths, waits) == (["/v1/ask"], [])
@@ -288,7 +288,7 @@ def test_without_a_key_nothing_is_asked_twice(waits):
 def test_who_is_told_to_slow_down_waits_also_without_a_key(waits, local):
     """Nothing was done: whoever refuses for the rate has not looked at the request."""
     acts = [limited("3"), reply(200, local["answer"].to_dict())]
-    with scripted(*acts) as service, hf.connect(service.url) as session:
+    with scripted(*acts) as service, sh.connect(service.url) as session:
         assert session.ask("age > 65") == local["answer"]
     assert (service.paths, waits) == (["/v1/ask", "/v1/ask"], [3.0])
 
@@ -297,19 +297,19 @@ def test_a_refusal_is_final(waits):
     denied = error(403, "AccessDenied", "access denied: no; x", status=403, reason="no", hint="x")
     with (
         scripted(denied) as service,
-        hf.connect(service.url) as session,
-        pytest.raises(hf.AccessDenied) as caught,
+        sh.connect(service.url) as session,
+        pytest.raises(sh.AccessDenied) as caught,
     ):
         session.ask("age > 65", key="mine")
     assert vars(caught.value) == {"status": 403, "reason": "no", "hint": "x"}
     assert (service.paths, waits) == (["/v1/ask"], [])
 
 
-@pytest.mark.parametrize(("status", "kind"), [(418, hf.RequestRefused), (500, hf.ServiceFailed)])
+@pytest.mark.parametrize(("status", "kind"), [(418, sh.RequestRefused), (500, sh.ServiceFailed)])
 def test_an_error_of_a_later_version_keeps_its_words(status, kind, waits):
     with (
         scripted(error(status, "Teapot", "short and stout", spout=1)) as service,
-        hf.connect(service.url) as session,
+        sh.connect(service.url) as session,
         pytest.raises(kind, match="short and stout"),
     ):
         session.status()
@@ -319,8 +319,8 @@ def test_an_error_of_a_later_version_keeps_its_words(status, kind, waits):
 def test_an_error_is_never_anything_else_of_a_module(type, waits):
     with (
         scripted(error(422, type, "words")) as service,
-        hf.connect(service.url) as session,
-        pytest.raises(hf.RequestRefused, match="words"),
+        sh.connect(service.url) as session,
+        pytest.raises(sh.RequestRefused, match="words"),
     ):
         session.status()
 
@@ -329,8 +329,8 @@ def test_a_redirect_is_not_followed(waits):
     place = "https://elsewhere.example/v1/ask"
     with (
         scripted(reply(307, b"", Location=place)) as service,
-        hf.connect(service.url) as session,
-        pytest.raises(hf.ServiceFailed, match=f"redirects to '{place}'") as caught,
+        sh.connect(service.url) as session,
+        pytest.raises(sh.ServiceFailed, match=f"redirects to '{place}'") as caught,
     ):
         session.ask("age > 65")
     assert service.paths == ["/v1/ask"]
@@ -341,24 +341,24 @@ def test_a_redirect_is_not_followed(waits):
 
 
 def test_a_slow_answer_is_given_up(waits):
-    with scripted() as service, hf.connect(service.url) as session:
+    with scripted() as service, sh.connect(service.url) as session:
         session._connection._timeout = 0.3  # from now on: a busy machine takes its time to connect
         service.script.append(service.silence)
-        with pytest.raises(hf.ServiceFailed, match=r"in time.*same key"):
+        with pytest.raises(sh.ServiceFailed, match=r"in time.*same key"):
             session.ask("age > 65", key="mine")
     assert (service.paths, waits) == (["/v1/ask"], [])  # who waited long enough is not kept waiting
 
 
 def test_an_answer_that_never_ends_is_given_up(waits):
-    with scripted() as service, hf.connect(service.url) as session:
+    with scripted() as service, sh.connect(service.url) as session:
         session._connection._timeout = 0.5
         service.script.append(service.dripping)
-        with pytest.raises(hf.ServiceFailed, match=r"still coming after 0\.5 seconds"):
+        with pytest.raises(sh.ServiceFailed, match=r"still coming after 0\.5 seconds"):
             session.status()
 
 
 def test_the_timeout_is_the_callers(waits):
-    with scripted() as service, hf.connect(service.url, timeout=7) as session:
+    with scripted() as service, sh.connect(service.url, timeout=7) as session:
         assert session._connection._timeout == 7
         assert session.at(None)._connection is session._connection
 
@@ -370,8 +370,8 @@ def test_too_much_is_not_read(declared, waits, monkeypatch):
     act = reply(200, body) if declared is None else reply(200, body, Content_Length=declared)
     with (
         scripted(act) as service,
-        hf.connect(service.url, retries=0) as session,
-        pytest.raises(hf.ServiceFailed, match="more than 1,048,576 bytes"),
+        sh.connect(service.url, retries=0) as session,
+        pytest.raises(sh.ServiceFailed, match="more than 1,048,576 bytes"),
     ):
         session.status()
 
@@ -380,36 +380,36 @@ def test_too_much_is_not_read(declared, waits, monkeypatch):
 
 
 def test_nobody_there(waits):
-    with pytest.raises(hf.ServiceFailed, match="no connection") as caught:
-        hf.connect(f"http://127.0.0.1:{free_port()}", retries=2)
+    with pytest.raises(sh.ServiceFailed, match="no connection") as caught:
+        sh.connect(f"http://127.0.0.1:{free_port()}", retries=2)
     assert len(waits) == 2
     assert isinstance(caught.value, ConnectionError)
 
 
 def test_no_such_host(waits):
-    with pytest.raises(hf.ServiceFailed, match="no connection"):
-        hf.connect("http://nowhere.invalid", retries=0)
+    with pytest.raises(sh.ServiceFailed, match="no connection"):
+        sh.connect("http://nowhere.invalid", retries=0)
 
 
 def test_without_a_key_what_never_left_is_sent_again(waits, local):
     """The service went away and comes back: a connection that was refused charged nothing."""
     with scripted() as service:
-        session = hf.connect(service.url, retries=2)
-    with pytest.raises(hf.ServiceFailed) as caught:
+        session = sh.connect(service.url, retries=2)
+    with pytest.raises(sh.ServiceFailed) as caught:
         session.ask("age > 65")
     assert len(waits) == 2
     assert "charged" not in str(caught.value)
 
 
 def test_tls_where_there_is_none(waits):
-    with scripted() as service, pytest.raises(hf.ServiceFailed, match="TLS"):
-        hf.connect(service.url.replace("http:", "https:"))
+    with scripted() as service, pytest.raises(sh.ServiceFailed, match="TLS"):
+        sh.connect(service.url.replace("http:", "https:"))
     assert waits == []
 
 
 def test_threads_do_not_get_each_others_answers(local):
     count, found = 24, {}
-    with scripted() as service, hf.connect(service.url) as session:
+    with scripted() as service, sh.connect(service.url) as session:
         quote = local["quote"].to_dict()
         service.by = lambda got: reply(200, {**quote, "query": got.json["query"]})
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-import holdfast as hf
+import surehold as sh
 from client.scripted import error, reply, scripted
 from data.models.onnx_graphs import FLOAT, model, node
-from holdfast.client.questions import payloads_of, selection, written
-from holdfast.queries import query_of
+from surehold.client.questions import payloads_of, selection, written
+from surehold.queries import query_of
 from workload import CASES
 
 ABOUT = {"features": ["age", "bmi"], "target": "bmi > 25", "classes": [False, True]}
@@ -35,7 +35,7 @@ def graph(weight: float) -> bytes:
 
 
 ONE, OTHER = graph(1.0), graph(2.0)
-NEW, OLD = hf.accuracy(ONE, **ABOUT), hf.accuracy(OTHER, **ABOUT)
+NEW, OLD = sh.accuracy(ONE, **ABOUT), sh.accuracy(OTHER, **ABOUT)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -47,12 +47,12 @@ def test_every_query_can_be_read_back(name):
 
 def test_a_query_goes_as_it_was_written_if_it_can():
     assert written("Age>65") == "Age>65"
-    assert written(hf.fraction("Age>65")) == "Age>65"
-    assert written(hf.mean("bmi", 10, 60)) == "mean(bmi, 10, 60)"
+    assert written(sh.fraction("Age>65")) == "Age>65"
+    assert written(sh.mean("bmi", 10, 60)) == "mean(bmi, 10, 60)"
 
 
 def test_a_selection_keeps_its_names():
-    told = selection(hf.select({"a": "age > 1", "ü": hf.mean("bmi", 0, 1)}, price=9))
+    told = selection(sh.select({"a": "age > 1", "ü": sh.mean("bmi", 0, 1)}, price=9))
     assert list(told["candidates"].items()) == [("a", "age > 1"), ("ü", "mean(bmi, 0, 1)")]
     assert (told["best"], told["price"]) == ("lowest", 9)
 
@@ -61,15 +61,15 @@ def test_a_selection_keeps_its_names():
     ("query", "count"),
     [
         ("age > 3", 0),
-        (hf.fraction("age > 3"), 0),
+        (sh.fraction("age > 3"), 0),
         (NEW, 1),
-        (hf.brier(ONE, **ABOUT), 1),
-        (hf.auc(ONE, **ABOUT), 1),
-        (hf.improvement(NEW, OLD), 2),
-        (hf.gate(NEW, at_least=0.5), 1),
-        (hf.gate(hf.auc(ONE, **ABOUT), at_least=0.5), 1),
-        (hf.gate(hf.improvement(NEW, OLD), at_least=0.0), 2),
-        (hf.select([NEW, OLD], best="highest"), 2),
+        (sh.brier(ONE, **ABOUT), 1),
+        (sh.auc(ONE, **ABOUT), 1),
+        (sh.improvement(NEW, OLD), 2),
+        (sh.gate(NEW, at_least=0.5), 1),
+        (sh.gate(sh.auc(ONE, **ABOUT), at_least=0.5), 1),
+        (sh.gate(sh.improvement(NEW, OLD), at_least=0.0), 2),
+        (sh.select([NEW, OLD], best="highest"), 2),
         (query_of(NEW.canonical), 0),  # it names the model, which is elsewhere
     ],
 )
@@ -82,10 +82,10 @@ def test_models_are_found_wherever_they_are(query, count):
 )
 def test_code_is_not_sent(code):
     about = {key: value for key, value in ABOUT.items() if key != "classes"}
-    query = hf.gate(hf.accuracy(code, **about), at_least=0.5)
-    with scripted() as service, hf.connect(service.url) as session:
+    query = sh.gate(sh.accuracy(code, **about), at_least=0.5)
+    with scripted() as service, sh.connect(service.url) as session:
         for call in (session.ask, session.quote, lambda query: session.ask_many([query])):
-            with pytest.raises(hf.InvalidInput, match=r"ONNX model.*skl2onnx"):
+            with pytest.raises(sh.InvalidInput, match=r"ONNX model.*skl2onnx"):
                 call(query)
     assert service.paths == []
 
@@ -106,10 +106,10 @@ KEPT = reply(200, {"model": "onnx:", "bytes": 1, "classes": None})
 
 def test_a_model_is_sent_once(local):
     told = reply(200, local["answer"].to_dict())
-    with scripted(KEPT, told, told, KEPT, told) as service, hf.connect(service.url) as session:
+    with scripted(KEPT, told, told, KEPT, told) as service, sh.connect(service.url) as session:
         session.ask(NEW)
         session.at(None).ask(NEW)
-        session.ask(hf.improvement(NEW, OLD))
+        session.ask(sh.improvement(NEW, OLD))
     assert service.paths == ["/v1/models", "/v1/ask", "/v1/ask", "/v1/models", "/v1/ask"]
     sent = [one for one in service.got if one.path == "/v1/models"]
     assert [one.body for one in sent] == [ONE, OTHER]
@@ -119,7 +119,7 @@ def test_a_model_is_sent_once(local):
 
 def test_a_model_that_was_lost_is_sent_again(local):
     told = reply(200, local["answer"].to_dict())
-    with scripted(KEPT, LOST, KEPT, told) as service, hf.connect(service.url) as session:
+    with scripted(KEPT, LOST, KEPT, told) as service, sh.connect(service.url) as session:
         assert session.ask(NEW) == local["answer"]
     assert service.paths == ["/v1/models", "/v1/ask", "/v1/models", "/v1/ask"]
 
@@ -127,8 +127,8 @@ def test_a_model_that_was_lost_is_sent_again(local):
 def test_a_model_that_stays_lost_is_an_error():
     with (
         scripted(KEPT, LOST, KEPT, LOST) as service,
-        hf.connect(service.url) as session,
-        pytest.raises(hf.InvalidInput, match="at hand"),
+        sh.connect(service.url) as session,
+        pytest.raises(sh.InvalidInput, match="at hand"),
     ):
         session.ask(NEW)
     assert len(service.paths) == 4
@@ -137,8 +137,8 @@ def test_a_model_that_stays_lost_is_an_error():
 def test_a_name_alone_sends_nothing():
     with (
         scripted(LOST) as service,
-        hf.connect(service.url) as session,
-        pytest.raises(hf.InvalidInput, match="at hand"),
+        sh.connect(service.url) as session,
+        pytest.raises(sh.InvalidInput, match="at hand"),
     ):
         session.ask(NEW.canonical)
     assert service.paths == ["/v1/ask"]
@@ -146,6 +146,6 @@ def test_a_name_alone_sends_nothing():
 
 def test_a_quote_needs_no_model(local):
     told = reply(200, local["quote"].to_dict())
-    with scripted(told) as service, hf.connect(service.url) as session:
+    with scripted(told) as service, sh.connect(service.url) as session:
         session.quote(NEW)
     assert service.paths == ["/v1/quote"]

@@ -8,13 +8,13 @@ from dataclasses import fields, replace
 
 import pytest
 
-import holdfast as hf
-from holdfast import errors
-from holdfast.client.reading import RESULTS, Unreadable, error_of, read, result_of
-from holdfast.session import answers
+import surehold as sh
 from meta.test_errors import KINDS
 from meta.test_errors import made as made_error
 from runtime import made
+from surehold import errors
+from surehold.client.reading import RESULTS, Unreadable, error_of, read, result_of
+from surehold.session import answers
 from workload import CASES, YOUTH, in_process
 
 
@@ -37,13 +37,13 @@ def told(tmp_path_factory):
         shown = [
             session.budget,
             session.quote("age > 3"),
-            session.quote(hf.rate("age > 3", given="age > 1")),
+            session.quote(sh.rate("age > 3", given="age > 1")),
             dataset.status(),
             dataset.verify(),
             dataset.outlook(),
             *dataset.rounds,
             *dataset.growth(),
-            hf.Appended(3, 4),
+            sh.Appended(3, 4),
         ]
         return {**results, "undetermined": undetermined}, shown
 

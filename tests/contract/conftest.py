@@ -12,7 +12,7 @@ from contract.desks import DESKS, LocalDesk, RemoteDesk, prepared
 @pytest.fixture(autouse=True)
 def no_token(monkeypatch):
     """Whatever the environment of whoever runs the tests has."""
-    for name in ("HOLDFAST_TOKEN", "http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+    for name in ("SUREHOLD_TOKEN", "http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
 

@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import holdfast as hf
-from holdfast.planning import Plan
-from holdfast.server.tokens import TokenBook
-from holdfast.session.dataset import Dataset
+import surehold as sh
 from runtime import made, records
 from service import served
+from surehold.planning import Plan
+from surehold.server.tokens import TokenBook
+from surehold.session.dataset import Dataset
 
 
 class LocalDesk:
@@ -37,14 +37,14 @@ class RemoteDesk:
         self._open = ExitStack()
         custodian = self.token("custodian", "custodian")
         self.url = self._open.enter_context(served(path))
-        self.dataset: Any = self._open.enter_context(hf.connect(self.url, custodian))
+        self.dataset: Any = self._open.enter_context(sh.connect(self.url, custodian))
 
     def token(self, analyst: str = "ann", role: Any = "analyst", limit: float | None = None) -> str:
         return self._tokens.create(analyst, role, seconds=None, limit=limit)[1]
 
     def session(self, analyst: str = "ann", limit: float | None = None) -> Any:
         token = self.token(analyst, limit=limit)
-        return self._open.enter_context(hf.connect(self.url, token))
+        return self._open.enter_context(sh.connect(self.url, token))
 
     def close(self) -> None:
         self._open.close()

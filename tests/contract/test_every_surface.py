@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from client.test_questions import NEW, ONE
 from contract.test_session import ABOUT, QUERIES
-from holdfast.cli import main
 from runtime import records
+from surehold.cli import main
 from workload import CASES
 
 
@@ -32,7 +32,7 @@ def run(capsys, monkeypatch, tmp_path):
 @pytest.fixture
 def token(both, monkeypatch):
     found = both[1].token("ann")
-    monkeypatch.setenv("HOLDFAST_TOKEN", found)
+    monkeypatch.setenv("SUREHOLD_TOKEN", found)
     return found
 
 
@@ -97,7 +97,7 @@ def test_the_command_says_the_same_of_an_address(both, token, run, tmp_path):
         run(name, url, *arguments)  # from now on it is recorded
         there, here = run(name, url, *arguments), run(name, folder, *arguments)
         assert there == here, (name, arguments)
-    assert both[1].session().ask(hf.accuracy(ONE, **ABOUT)).query == NEW.canonical
+    assert both[1].session().ask(sh.accuracy(ONE, **ABOUT)).query == NEW.canonical
     for place, picture in ((folder, "here.svg"), (url, "there.svg")):
         assert run("plot", place, "--out", picture)[0] == 0
         assert (tmp_path / picture).stat().st_size > 1000
@@ -122,10 +122,10 @@ def test_whom_a_service_does_not_know_it_does_not_answer(both, run, tmp_path, mo
     code, out, err = run("gate", url, "age > 65", "--at-most", "0.5")
     assert (code, out) == (8, "")  # neither fail nor undecided
     assert "access denied" in err
-    monkeypatch.setenv("HOLDFAST_TOKEN", both[1].token("vic", "viewer"))
+    monkeypatch.setenv("SUREHOLD_TOKEN", both[1].token("vic", "viewer"))
     assert run("ask", url, "age > 65")[0] == 8
     assert run("quote", url, "age > 65")[0] == 0
-    monkeypatch.setenv("HOLDFAST_TOKEN", "hf_0123456789ab_" + "x" * 43)
+    monkeypatch.setenv("SUREHOLD_TOKEN", "hf_0123456789ab_" + "x" * 43)
     assert run("status", url)[0] == 8
     assert len(both[0].dataset.transcript) == 0
 
@@ -143,7 +143,7 @@ def test_whom_a_service_does_not_know_it_does_not_answer(both, run, tmp_path, mo
     ],
 )
 def test_what_the_command_does_not_take(both, token, run, monkeypatch, arguments, code, words):
-    monkeypatch.setattr("holdfast.client.remote.RETRIES", 0)
+    monkeypatch.setattr("surehold.client.remote.RETRIES", 0)
     places = {"url": both[1].url, "folder": str(both[0].path)}
     found, out, err = run(*(text.format(**places) for text in arguments))
     assert (found, out) == (code, "")

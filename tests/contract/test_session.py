@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from client.test_questions import NEW, OLD, ONE
 from contract.desks import more
 from runtime import N, exhausted, records
@@ -17,13 +17,13 @@ ABOUT = {"features": ["age", "bmi"], "target": "bmi > 25", "classes": [False, Tr
 OF_CODE = ("statistic", "model", "improvement", "confusion")  # no service has the code
 QUERIES = {name: case.query for name, case in CASES.items() if name not in OF_CODE}
 ONNX = {
-    "accuracy": (NEW, hf.Answer),
-    "log loss": (hf.loss(ONE, kind="log", most=3, **ABOUT), hf.Answer),
-    "improvement": (hf.improvement(NEW, OLD), hf.Answer),
-    "confusion": (hf.confusion(ONE, **ABOUT), hf.Table),
-    "auc of a model": (hf.auc(ONE, **ABOUT), hf.Estimate),
-    "gate of a model": (hf.gate(NEW, at_least=0.1), hf.Verdict),
-    "select a model": (hf.select({"new": NEW, "old": OLD}, best="highest", price=2), hf.Choice),
+    "accuracy": (NEW, sh.Answer),
+    "log loss": (sh.loss(ONE, kind="log", most=3, **ABOUT), sh.Answer),
+    "improvement": (sh.improvement(NEW, OLD), sh.Answer),
+    "confusion": (sh.confusion(ONE, **ABOUT), sh.Table),
+    "auc of a model": (sh.auc(ONE, **ABOUT), sh.Estimate),
+    "gate of a model": (sh.gate(NEW, at_least=0.1), sh.Verdict),
+    "select a model": (sh.select({"new": NEW, "old": OLD}, best="highest", price=2), sh.Choice),
 }
 
 
@@ -64,14 +64,14 @@ def test_models_are_asked_about(full):
 
 
 def test_the_names_of_a_selection_are_its_callers(full):
-    first = full.ask(hf.select({"jung": "age < 5", "ält": "age > 9"}, best="highest", price=2))
+    first = full.ask(sh.select({"jung": "age < 5", "ält": "age > 9"}, best="highest", price=2))
     assert first.name == "ält"
     assert full.transcript[-1].name == "ält"
-    other = full.ask(hf.select({"a": "age < 5", "b": "age > 9"}, best="highest", price=2))
+    other = full.ask(sh.select({"a": "age < 5", "b": "age > 9"}, best="highest", price=2))
     assert (other.name, other.entry, other.recorded) == ("b", first.entry, True)
-    [third] = full.ask_many([hf.select(["age < 5", "age > 9"], best="highest", price=2)])
+    [third] = full.ask_many([sh.select(["age < 5", "age > 9"], best="highest", price=2)])
     assert (third.name, third.entry) == ("age > 9", first.entry)
-    same = hf.select(["age < 6", "age > 8"], lambda text: text, best="highest", price=2)
+    same = sh.select(["age < 6", "age > 8"], lambda text: text, best="highest", price=2)
     twice = replace(same, names=("x", "x"))  # names that do not tell the candidates apart
     choice = full.ask(twice)
     assert (choice.name, choice.candidates, choice.query) == ("x", 2, same.canonical)
@@ -87,9 +87,9 @@ def test_letters_of_all_kinds(session):
 
 
 def test_a_query_may_be_an_object_or_a_text(session):
-    answer = session.ask(hf.fraction("Age > 65.0".lower()))
+    answer = session.ask(sh.fraction("Age > 65.0".lower()))
     assert session.ask("age>65") == as_recorded(answer)
-    assert session.ask(hf.fraction("age > 65")).entry == answer.entry
+    assert session.ask(sh.fraction("age > 65")).entry == answer.entry
 
 
 # ------------------------------------------------------------------------------------ quote
@@ -118,7 +118,7 @@ def test_a_key_is_one_answer_whatever_the_round_is(desk, session):
     assert session.ask("age > 65", key="mine") == as_recorded(answer)
     fresh = session.ask("age > 65", key="another")
     assert (fresh.round, fresh.recorded) == (1100, False)
-    with pytest.raises(hf.InvalidInput, match="used for another one") as caught:
+    with pytest.raises(sh.InvalidInput, match="used for another one") as caught:
         session.ask("age > 66", key="mine")
     assert vars(caught.value) == {
         "parameter": "key",
@@ -132,7 +132,7 @@ def test_a_key_of_many_is_of_all_of_them(session):
     first = session.ask_many(["age > 1", "rate(age > 50, bmi > 20)"], key="all")
     again = session.ask_many(["age > 1", "rate(age > 50, bmi > 20)"], key="all")
     assert again == tuple(map(as_recorded, first))
-    with pytest.raises(hf.InvalidInput, match="used for another one"):
+    with pytest.raises(sh.InvalidInput, match="used for another one"):
         session.ask_many(["age > 2", "rate(age > 50, bmi > 20)"], key="all")
 
 
@@ -158,20 +158,20 @@ def test_a_sibling_is_held_and_the_other_goes_on(session):
     assert sibling.analyst == session.analyst
     assert sibling.at(None).held is None
     assert sibling.ask_many(["age > 5"])[0].round == 900
-    with pytest.raises(hf.NotReady):
+    with pytest.raises(sh.NotReady):
         session.at(1001)
 
 
 def test_a_round_that_is_not_there_is_not_held(session):
     session.hold(900)
     for round in (1001, 199, 1, 0, 10**12):
-        with pytest.raises(hf.NotReady):
+        with pytest.raises(sh.NotReady):
             session.hold(round)
     for round in (-1, 10**30):  # a service does not read numbers that none can be
-        with pytest.raises((hf.NotReady, hf.InvalidInput)):
+        with pytest.raises((sh.NotReady, sh.InvalidInput)):
             session.hold(round)
     for wrong in (True, "900", 900.0):
-        with pytest.raises(hf.InvalidInput, match="round"):
+        with pytest.raises(sh.InvalidInput, match="round"):
             session.hold(wrong)
     assert session.held == 900
 
@@ -182,14 +182,14 @@ def test_a_round_that_is_not_there_is_not_held(session):
 def test_many_are_answered_all_or_none(session):
     left = session.answers_left(1000)
     assert session.answers_left(1500) > left  # answers cost less there, when it is there
-    with pytest.raises(hf.NotReady):
+    with pytest.raises(sh.NotReady):
         session.answers_left(100)
-    with pytest.raises(hf.BudgetExhausted) as caught:
+    with pytest.raises(sh.BudgetExhausted) as caught:
         session.ask_many([f"age > {i} + 0.5" for i in range(left + 1)])
     assert f"{left:,} of the {left + 1:,} queries would fit" in str(caught.value) or (
         caught.value.fits_at is not None
     )
-    with pytest.raises(hf.InvalidQuery):
+    with pytest.raises(sh.InvalidQuery):
         session.ask_many(["age > 1", "there is none"])
     assert len(session.transcript) == 0
     answers = session.ask_many(["age > 1", "age > 2", "age > 1"])
@@ -261,7 +261,7 @@ def test_the_transcript(desk, session):
 
 
 def test_a_transcript_of_several_pages(full, monkeypatch):
-    monkeypatch.setattr("holdfast.client.transcript.PAGE", 3)
+    monkeypatch.setattr("surehold.client.transcript.PAGE", 3)
     told = [as_recorded(one) for one in full.ask_many([f"age > {i}" for i in range(10)])]
     transcript = full.transcript
     assert list(transcript) == told
@@ -295,13 +295,13 @@ def test_records_are_appended_once_with_a_key(desk, tmp_path):
     dataset = desk.dataset
     assert dataset.append(records(1000, 1010), key="a").to_dict() == {"count": 10, "n": 1010}
     assert dataset.append(records(1000, 1010), key="a").to_dict() == {"count": 10, "n": 1010}
-    with pytest.raises(hf.InvalidInput, match="key"):
+    with pytest.raises(sh.InvalidInput, match="key"):
         dataset.append(records(1010, 1020), key="a")
     assert dataset.append({"age": 3, "city": None}).n == 1011
     table = pl.DataFrame(records(1011, 1211))
     table.write_csv(tmp_path / "more.csv")
     assert dataset.append(tmp_path / "more.csv").n == 1211
-    with pytest.raises(hf.InvalidInput):
+    with pytest.raises(sh.InvalidInput):
         dataset.append(table)  # the very same records
     assert dataset.append(table, again=True).n == 1411
     assert dataset.append([]).to_dict() == {"count": 0, "n": 1411}
@@ -331,14 +331,14 @@ def test_records_that_do_not_fit_are_refused_alike(twins, source):
 
 def test_who_only_asks_appends_nothing(twins):
     _, remote = twins
-    with pytest.raises(hf.AccessDenied) as caught:
+    with pytest.raises(sh.AccessDenied) as caught:
         remote.session().append(records(1000, 1001))
     assert caught.value.status == 403
     assert remote.dataset.n == 1000
 
 
 def test_threads_share_a_session(session):
-    found: dict[int, hf.Answer] = {}
+    found: dict[int, sh.Answer] = {}
 
     def ask(i: int) -> None:
         found[i] = session.ask(f"age > {i} + 0.5", key=f"thread {i}")
@@ -359,7 +359,7 @@ def test_threads_share_a_session(session):
 
 
 def refused(call) -> tuple[type, str, dict]:
-    with pytest.raises(hf.HoldfastError) as caught:
+    with pytest.raises(sh.SureholdError) as caught:
         call()
     return type(caught.value), str(caught.value), vars(caught.value)
 
@@ -381,19 +381,19 @@ REFUSED = {
     "a key of other characters": lambda session: session.ask("age > 3", key="a\nb"),
     "no key": lambda session: session.ask("age > 3", key=3),
     "no key of many": lambda session: session.ask_many(["age > 3"], key=b"k"),
-    "a limit out of reach": lambda session: session.ask(hf.gate("age > 3", at_least=40)),
+    "a limit out of reach": lambda session: session.ask(sh.gate("age > 3", at_least=40)),
     "candidates on two scales": lambda session: session.ask(
-        hf.select([hf.mean("bmi", 0, 1), hf.mean("bmi", 0, 2)])
+        sh.select([sh.mean("bmi", 0, 1), sh.mean("bmi", 0, 2)])
     ),
-    "an unknown statistic": lambda session: session.ask(hf.statistic("height")),
-    "too dear": lambda session: session.ask(hf.select(["age > 1", "age > 2"], price=9999)),
+    "an unknown statistic": lambda session: session.ask(sh.statistic("height")),
+    "too dear": lambda session: session.ask(sh.select(["age > 1", "age > 2"], price=9999)),
     "a round to come": lambda session: session.hold(1500),
     "a round long gone": lambda session: session.hold(100),
     "no round": lambda session: session.hold("x"),
     "a truth for a round": lambda session: session.at(True),
     "a model that is not there": lambda session: session.ask(NEW.canonical),
     "an unknown feature": lambda session: session.ask(
-        hf.accuracy(ONE, features=["age", "hat"], target="bmi > 25", classes=[False, True])
+        sh.accuracy(ONE, features=["age", "hat"], target="bmi > 25", classes=[False, True])
     ),
     "a scorer of nothing": lambda session: session.scorer(features=["hat"], target="age > 3"),
     "a scorer by chance": lambda session: session.scorer(

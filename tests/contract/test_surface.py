@@ -6,8 +6,8 @@ import inspect
 
 import pytest
 
-import holdfast as hf
-from holdfast.client import RemoteTranscript
+import surehold as sh
+from surehold.client import RemoteTranscript
 
 OF_THE_DATASET = (
     "append",
@@ -22,9 +22,9 @@ OF_THE_DATASET = (
     "verify",
 )
 PAIRS = [
-    *((hf.Session, hf.RemoteSession, name) for name in vars(hf.Session)),
-    *((hf.Dataset, hf.RemoteSession, name) for name in OF_THE_DATASET),
-    *((hf.Transcript, RemoteTranscript, name) for name in vars(hf.Transcript)),
+    *((sh.Session, sh.RemoteSession, name) for name in vars(sh.Session)),
+    *((sh.Dataset, sh.RemoteSession, name) for name in OF_THE_DATASET),
+    *((sh.Transcript, RemoteTranscript, name) for name in vars(sh.Transcript)),
 ]
 PUBLIC = [pair for pair in PAIRS if not pair[2].startswith("_")]
 
@@ -50,7 +50,7 @@ def test_a_remote_session_has_all_that_a_local_one_has():
 @pytest.mark.parametrize("method", ["ask", "ask_many", "hold", "quote", "at", "scorer"])
 def test_types_are_the_same_where_classes_are_not(method):
     """As they are written: what is given and, but for transcripts, what comes back."""
-    here, there = getattr(hf.Session, method), getattr(hf.RemoteSession, method)
+    here, there = getattr(sh.Session, method), getattr(sh.RemoteSession, method)
     assert inspect.signature(here) == inspect.signature(there)
 
 
@@ -61,19 +61,19 @@ def test_both_say_who_asks(session):
 
 class TestThatTheCheckCanFail:
     def test_by_a_method_that_is_missing(self):
-        class More(hf.Session):
+        class More(sh.Session):
             def whisper(self) -> None: ...
 
-        assert differing([(More, hf.RemoteSession, "whisper")]) == ["whisper"]
+        assert differing([(More, sh.RemoteSession, "whisper")]) == ["whisper"]
 
     def test_by_another_signature(self):
-        class Other(hf.Session):
+        class Other(sh.Session):
             def hold(self, round: int | None, gently: bool = False) -> None: ...
 
-        assert differing([(Other, hf.RemoteSession, "hold")]) == ["hold"]
+        assert differing([(Other, sh.RemoteSession, "hold")]) == ["hold"]
 
     def test_by_a_property_that_is_a_method(self):
-        class Other(hf.Session):
+        class Other(sh.Session):
             def budget(self) -> None: ...
 
-        assert differing([(Other, hf.RemoteSession, "budget")]) == ["budget"]
+        assert differing([(Other, sh.RemoteSession, "budget")]) == ["budget"]

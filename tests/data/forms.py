@@ -13,8 +13,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from holdfast.data.frames import stored_schema
-from holdfast.queries import Schema
+from surehold.data.frames import stored_schema
+from surehold.queries import Schema
 
 Record = Mapping[str, Any]
 Form = Callable[[Sequence[Record], Schema, Path], Any]

@@ -16,8 +16,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from holdfast.data.growing import GrowingData
-from holdfast.queries import (
+from surehold.data.growing import GrowingData
+from surehold.queries import (
     Schema,
 )
 

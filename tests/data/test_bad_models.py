@@ -17,7 +17,7 @@ from sklearn.metrics import (
 )
 from sklearn.svm import LinearSVC
 
-import holdfast as hf
+import surehold as sh
 from data.scored import (
     AB,
     CITY,
@@ -32,10 +32,12 @@ from data.scored import (
     X,
     growing,
 )
-from holdfast.data.models.crew import close_idle
-from holdfast.data.models.runner import Limits
-from holdfast.errors import InvalidInput
-from holdfast.queries import (
+from noise_sources import NoNoise
+from runtime import adaptive_plan
+from surehold.data.models.crew import close_idle
+from surehold.data.models.runner import Limits
+from surehold.errors import InvalidInput
+from surehold.queries import (
     accuracy,
     auc,
     brier,
@@ -44,9 +46,7 @@ from holdfast.queries import (
     query_of,
     select,
 )
-from holdfast.session.dataset import Dataset, create
-from noise_sources import NoNoise
-from runtime import adaptive_plan
+from surehold.session.dataset import Dataset, create
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -215,7 +215,7 @@ def _relu():
 
 def test_an_evaluation_that_fails_is_charged_once_and_can_be_asked_again(dataset, monkeypatch):
     """For want of memory, say: no record is the reason, and nothing is answered."""
-    from holdfast.data.models import evaluation
+    from surehold.data.models import evaluation
 
     dataset.limit_models(Limits())
     session = dataset.session()
@@ -227,7 +227,7 @@ def test_an_evaluation_that_fails_is_charged_once_and_can_be_asked_again(dataset
     with monkeypatch.context() as patch:
         patch.setattr(evaluation, "write_block", no_room)
         for _ in range(2):
-            with pytest.raises(hf.EvaluationFailed, match="no memory for a block"):
+            with pytest.raises(sh.EvaluationFailed, match="no memory for a block"):
                 session.ask(query)
             spent = session.budget.spent
             assert spent > 0
@@ -243,7 +243,7 @@ def test_an_evaluation_that_fails_is_charged_once_and_can_be_asked_again(dataset
 )
 def test_an_evaluation_that_lacks_something_gives_no_values(dataset, monkeypatch, missing, says):
     """All values lost would be an answer that one record, or a busy machine, has decided."""
-    from holdfast.data.models import child, evaluation
+    from surehold.data.models import child, evaluation
 
     dataset.limit_models(Limits())
     session = dataset.session()
@@ -260,7 +260,7 @@ def test_an_evaluation_that_lacks_something_gives_no_values(dataset, monkeypatch
             patch.setattr(evaluation.Evaluation, "_left_in_all", lambda _: 0.0)
         else:
             patch.setattr(child.Child, "send", lost)
-        with pytest.raises(hf.EvaluationFailed, match=says):
+        with pytest.raises(sh.EvaluationFailed, match=says):
             session.ask(query)
     assert dataset.status().answers == 1  # charged, and not answered
     assert len(dataset.transcript) == 0
@@ -321,7 +321,7 @@ def test_every_metric_through_a_session(dataset):
 
 def test_an_auc_through_a_session(tmp_path):
     """Of so many records that the intervals leave something to say about a quotient."""
-    plan, times = hf.plan(n0=15_000, n=20_000, alpha=0.06, beta=0.1), 40
+    plan, times = sh.plan(n0=15_000, n=20_000, alpha=0.06, beta=0.1), 40
     create(tmp_path / "d", plan=plan, columns=COLUMNS).close()
     with Dataset(tmp_path / "d", NoNoise()) as dataset:
         dataset.append(pl.concat([FRAME] * times))

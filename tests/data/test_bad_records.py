@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from data.forms import FORMS
-from holdfast.queries import Schema, fraction
 from runtime import adaptive_plan, contents
+from surehold.queries import Schema, fraction
 
 SCHEMA = Schema.of({"a": "int", "b": "str"})
 GOOD = [{"a": i, "b": f"text {i}"} for i in range(10)]
@@ -31,24 +31,24 @@ SECRET = 987654321  # in no message
 @pytest.fixture(params=["small", "large"])
 def dataset(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[hf.Dataset]:
+) -> Iterator[sh.Dataset]:
     """With some records in it; large appends have written segments by the time they fail."""
     if request.param == "large":
-        monkeypatch.setattr("holdfast.data.growing.LARGE", 4)
-        monkeypatch.setattr("holdfast.data.growing.RECORDS", 2)
-        monkeypatch.setattr("holdfast.data.sources.RECORDS", 2)
-        monkeypatch.setattr("holdfast.data.sources._ROWS", 1)
+        monkeypatch.setattr("surehold.data.growing.LARGE", 4)
+        monkeypatch.setattr("surehold.data.growing.RECORDS", 2)
+        monkeypatch.setattr("surehold.data.sources.RECORDS", 2)
+        monkeypatch.setattr("surehold.data.sources._ROWS", 1)
     path = tmp_path / "data"
-    with hf.create(path, plan=adaptive_plan(), columns=SCHEMA.to_dict()) as made:
+    with sh.create(path, plan=adaptive_plan(), columns=SCHEMA.to_dict()) as made:
         made.append(GOOD)
         yield made
 
 
-def refused(dataset: hf.Dataset, source: Any, format: str | None = None) -> hf.BadRecord:
+def refused(dataset: sh.Dataset, source: Any, format: str | None = None) -> sh.BadRecord:
     """The error; and the dataset is, to the last byte, what it was."""
     measure = fraction("a > 4").measure(SCHEMA)
     before, sums = contents(dataset.path), dataset._data.sums([measure], dataset.n)
-    with pytest.raises(hf.BadRecord) as caught:
+    with pytest.raises(sh.BadRecord) as caught:
         dataset.append(source, format=format)
     assert contents(dataset.path) == before
     assert dataset._data.sums([measure], dataset.n) == sums
@@ -84,13 +84,13 @@ BAD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_bad_values_in_mappings(what: str, dataset: hf.Dataset) -> None:
+def test_bad_values_in_mappings(what: str, dataset: sh.Dataset) -> None:
     error = refused(dataset, iter([*GOOD[:6], {"a": BAD[what], "b": ""}, *GOOD[6:]]))
     assert (error.record, error.column) == (7, "a")
 
 
 @pytest.mark.parametrize("text", TEXT_OF_BAD)
-def test_bad_text_in_csv(text: str, dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_bad_text_in_csv(text: str, dataset: sh.Dataset, tmp_path: Path) -> None:
     suffix, between = ("csv", ",") if len(text) % 2 else ("tsv", "\t")
     lines = ["a", "b"], *([str(r["a"]), r["b"]] for r in GOOD[:6]), [text, ""], ["7", "z"]
     path = tmp_path / f"a.{suffix}"
@@ -117,8 +117,8 @@ def test_other_types_in_csv(kind: str, text: str, tmp_path: Path) -> None:
     columns = {"x": kind, "y": "str"}
     (tmp_path / "a.csv").write_text(f'x,y\n1,\n"{text}",\n')
     with (
-        hf.create(tmp_path / "data", plan=adaptive_plan(), columns=columns) as dataset,
-        pytest.raises(hf.BadRecord) as caught,
+        sh.create(tmp_path / "data", plan=adaptive_plan(), columns=columns) as dataset,
+        pytest.raises(sh.BadRecord) as caught,
     ):
         dataset.append(tmp_path / "a.csv")
     assert (caught.value.record, caught.value.column) == (2, "x")
@@ -150,7 +150,7 @@ def test_other_types_in_csv(kind: str, text: str, tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("form", ["file", "text"])
 def test_bad_lines(
-    line: str, column: str | None, form: str, dataset: hf.Dataset, tmp_path: Path
+    line: str, column: str | None, form: str, dataset: sh.Dataset, tmp_path: Path
 ) -> None:
     good = [json.dumps(record) for record in GOOD]
     text = "\n".join([*good[:3], "", *good[3:6], line, *good[6:]])
@@ -163,7 +163,7 @@ def test_bad_lines(
 
 
 @pytest.mark.parametrize("form", ["file", "text", "bytes"])
-def test_lines_that_are_no_utf8(form: str, dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_lines_that_are_no_utf8(form: str, dataset: sh.Dataset, tmp_path: Path) -> None:
     content = b'{"a": 1}\n{"b": "987654321 \xff"}\n'
     source: Any = io.BytesIO(content)
     if form == "text":
@@ -178,7 +178,7 @@ def test_lines_that_are_no_utf8(form: str, dataset: hf.Dataset, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("line", "fields"), [("5", 1), ("5,x,987654321", 3), ('5,"x",""', 3), ('"5,x"', 1)]
 )
-def test_ragged_csv(line: str, fields: int, dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_ragged_csv(line: str, fields: int, dataset: sh.Dataset, tmp_path: Path) -> None:
     """Too few fields are no missing values: the line may have been cut off."""
     path = tmp_path / "a.csv"
     path.write_text(f'a,b\n1,"x\n\ny"\n\n2,y\n{line}\n3,z\n')
@@ -187,7 +187,7 @@ def test_ragged_csv(line: str, fields: int, dataset: hf.Dataset, tmp_path: Path)
 
 
 @pytest.mark.parametrize("at", [b"1,987654321 \xff\n", b"1,\xc3\n"])
-def test_csv_that_is_no_utf8(at: bytes, dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_csv_that_is_no_utf8(at: bytes, dataset: sh.Dataset, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"a,b\n1,\n2,\xc3\xb8\n" + at + b"3,z\n")
     error = refused(dataset, path)
@@ -205,7 +205,7 @@ COLUMNS = {
 
 @pytest.mark.parametrize("form", ["arrow", "polars", "pandas", "parquet", "ipc", "reader"])
 @pytest.mark.parametrize("what", COLUMNS)
-def test_bad_values_in_tables(what: str, form: str, dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_bad_values_in_tables(what: str, form: str, dataset: sh.Dataset, tmp_path: Path) -> None:
     table = pa.table({"a": COLUMNS[what], "b": pa.array(["x", "y", "z"])})
     error = refused(dataset, as_form(table, form, tmp_path))
     assert (error.record, error.column) == (3, "a")
@@ -231,7 +231,7 @@ ARROW_ONLY = {
 
 @pytest.mark.parametrize("form", ["arrow", "polars", "pandas", "parquet", "ipc", "reader"])
 @pytest.mark.parametrize("what", TYPES)
-def test_columns_of_another_type(what: str, form: str, dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_columns_of_another_type(what: str, form: str, dataset: sh.Dataset, tmp_path: Path) -> None:
     table = pa.table({"a": TYPES[what], "b": pa.array(["x", "y"])})
     if form in ("polars", "pandas") and what == "dates by number":
         table = table.set_column(0, "a", TYPES["dates"])
@@ -240,12 +240,12 @@ def test_columns_of_another_type(what: str, form: str, dataset: hf.Dataset, tmp_
 
 
 @pytest.mark.parametrize("what", ARROW_ONLY)
-def test_types_that_only_arrow_has(what: str, dataset: hf.Dataset) -> None:
+def test_types_that_only_arrow_has(what: str, dataset: sh.Dataset) -> None:
     error = refused(dataset, pa.table({"a": ARROW_ONLY[what], "b": pa.array(["x", "y"])}))
     assert (error.record, error.column) == (1, "a")
 
 
-def test_arrow_text_that_is_no_utf8(dataset: hf.Dataset) -> None:
+def test_arrow_text_that_is_no_utf8(dataset: sh.Dataset) -> None:
     """Polars would take it as it is, and no tool could read the segment."""
     offsets = pa.py_buffer(np.array([0, 1], dtype=np.int32))
     text = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(b"\xff")])
@@ -258,14 +258,14 @@ def test_arrow_text_that_is_no_utf8(dataset: hf.Dataset) -> None:
     [[1, "x987654321"], [1, 2**70], [True, "x"], [1, 1.5], [1, b"x"], [[1], 2], [2, "\ud800"]],
     ids=str,
 )
-def test_mixed_objects_in_pandas(values: list[Any], dataset: hf.Dataset) -> None:
+def test_mixed_objects_in_pandas(values: list[Any], dataset: sh.Dataset) -> None:
     frame = pd.DataFrame({"a": pd.Series(values, dtype=object), "b": ["x", "y"]})
     error = refused(dataset, frame)
     first = 2 if type(values[0]) is int else 1
     assert (error.record, error.column) == (first, "a")
 
 
-def test_surrogates(dataset: hf.Dataset) -> None:
+def test_surrogates(dataset: sh.Dataset) -> None:
     error = refused(dataset, [{"a": 1, "b": "x"}, {"a": 1, "b": "\udc80"}])
     assert (error.record, error.column) == (2, "b")
     frame = pd.DataFrame({"a": [1, 2], "b": pd.Series(["x", "\udc80"], dtype=object)})
@@ -278,7 +278,7 @@ TABLES = [form for form in FORMS if form not in ("dicts", "generator", "ndjson")
 
 @pytest.mark.parametrize("form", [form for form in TABLES if not form.startswith("lines")])
 def test_columns_that_are_missing_or_unknown(
-    form: str, dataset: hf.Dataset, tmp_path: Path
+    form: str, dataset: sh.Dataset, tmp_path: Path
 ) -> None:
     less, more = Schema.of({"a": "int"}), Schema.of({"a": "int", "b": "str", "c": "bool"})
     error = refused(dataset, FORMS[form]([{"a": 1}], less, tmp_path))
@@ -291,7 +291,7 @@ def test_columns_that_are_missing_or_unknown(
 
 
 @pytest.mark.parametrize("form", ["csv", "pandas", "arrow"])
-def test_columns_that_are_there_twice(form: str, dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_columns_that_are_there_twice(form: str, dataset: sh.Dataset, tmp_path: Path) -> None:
     source: Any = tmp_path / "a.csv"
     source.write_text("a,b,b\n1,x,y\n")
     if form == "pandas":
@@ -301,18 +301,18 @@ def test_columns_that_are_there_twice(form: str, dataset: hf.Dataset, tmp_path: 
     assert refused(dataset, source).column == "b"
 
 
-def test_a_column_too_many_in_a_mapping(dataset: hf.Dataset) -> None:
+def test_a_column_too_many_in_a_mapping(dataset: sh.Dataset) -> None:
     error = refused(dataset, [*GOOD, {"a": 1, "agee": SECRET}])
     assert (error.record, error.column) == (len(GOOD) + 1, "agee")
     assert refused(dataset, {1: SECRET}).column == "1"
 
 
-def test_what_is_no_mapping(dataset: hf.Dataset) -> None:
+def test_what_is_no_mapping(dataset: sh.Dataset) -> None:
     error = refused(dataset, [*GOOD, (1, f"x{SECRET}")])
     assert (error.record, error.column) == (len(GOOD) + 1, None)
 
 
-def test_a_generator_that_fails_keeps_nothing(dataset: hf.Dataset) -> None:
+def test_a_generator_that_fails_keeps_nothing(dataset: sh.Dataset) -> None:
     def broken() -> Iterator[dict[str, Any]]:
         yield from GOOD
         raise RuntimeError("the network is gone")

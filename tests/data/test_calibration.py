@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-import holdfast as hf
-from holdfast.data.calibration import OVERHEAD, Calibration, _kind, made_up
-from holdfast.data.growing import GrowingData
-from holdfast.queries import Schema, Source, query_of
+import surehold as sh
 from runtime import made
+from surehold.data.calibration import OVERHEAD, Calibration, _kind, made_up
+from surehold.data.growing import GrowingData
+from surehold.queries import Schema, Source, query_of
 from workload import YOUTH
 
 SCHEMA = Schema.of({"age": "int", "bmi": "float", "city": "str", "ill": "bool", "x1": "int"})
@@ -111,7 +111,7 @@ def test_every_kind_of_query_is_expected_to_take_something(calibration):
     for source in sources(calibration, *texts):
         few, many = (calibration.seconds([source], round) for round in (1 << 14, 1 << 24))
         assert OVERHEAD < few <= many
-    fit = hf.fit("linear", target="bmi", low=0, high=50, features={"age": (0, 9)}, price=9, steps=3)
+    fit = sh.fit("linear", target="bmi", low=0, high=50, features={"age": (0, 9)}, price=9, steps=3)
     assert calibration.fit_seconds(fit.form(calibration._data.schema), 1000) > OVERHEAD
 
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from holdfast.data import gradients as module
-from holdfast.data.gradients import BITS, Gradients
-from holdfast.queries import Schema, fit
+from surehold.data import gradients as module
+from surehold.data.gradients import BITS, Gradients
+from surehold.queries import Schema, fit
 
 SCHEMA = Schema.of({"x": "float", "n": "int", "ill": "bool"})
 STORED = {"x": pl.Float64, "n": pl.Int64, "ill": pl.Boolean}

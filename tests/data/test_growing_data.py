@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-import holdfast as hf
-from holdfast.data import growing
-from holdfast.data.segments import sweep
-from holdfast.ledger.store import Store
-from holdfast.queries import Measure, Schema, fraction, mean
-from holdfast.session.dataset import Dataset
+import surehold as sh
 from noise_sources import NoNoise
 from runtime import contents, made, older, opened, record, records
+from surehold.data import growing
+from surehold.data.segments import sweep
+from surehold.ledger.store import Store
+from surehold.queries import Measure, Schema, fraction, mean
+from surehold.session.dataset import Dataset
 
 SCHEMA = Schema.of({"age": "int", "bmi": "float", "city": "str"})
 OLD = fraction("age > 40").measure(SCHEMA)
@@ -50,7 +50,7 @@ SIZES = [1, 3, 29, 5, 1, 30, 2, 120, 50, 1, 39, 100, 10, 25]
 TOTAL = sum(SIZES)
 
 
-def grown(path: Path) -> hf.Dataset:
+def grown(path: Path) -> sh.Dataset:
     dataset, start = made(path), 0
     for size in SIZES:
         assert dataset.append(records(start, start + size)).n == start + size
@@ -152,8 +152,8 @@ def test_sealed_between_two_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_from_another_process(tmp_path: Path) -> None:
     script = (
-        "import sys, holdfast as hf; from holdfast.queries import Schema, fraction\n"
-        "with hf.open(sys.argv[1]) as dataset:\n"
+        "import sys, surehold as sh; from surehold.queries import Schema, fraction\n"
+        "with sh.open(sys.argv[1]) as dataset:\n"
         "    measure = fraction('age > 40').measure(dataset._ledger.schema)\n"
         "    for line in sys.stdin:\n"
         "        print(dataset._data.sums([measure], int(line))[0], flush=True)\n"
@@ -213,10 +213,10 @@ def test_a_seal_that_fails_costs_no_append(tmp_path: Path, monkeypatch: pytest.M
 
     with made(tmp_path / "data", count=5) as dataset:
         with monkeypatch.context() as patch:
-            patch.setattr("holdfast.data.segments.write_file", full)
+            patch.setattr("surehold.data.segments.write_file", full)
             assert dataset.append(records(5, 20)).n == 20
             assert dataset.verify().strays == ()
-            with pytest.raises(hf.StorageFailed, match="No space left"):
+            with pytest.raises(sh.StorageFailed, match="No space left"):
                 dataset._data.seal()
         assert dataset.status().pending == 20
         assert dataset.append(record(20)).n == 21
@@ -236,8 +236,8 @@ def test_a_large_append_that_fails_is_not_there(
     with made(tmp_path / "data", count=5) as dataset:
         with monkeypatch.context() as patch:
             place = "files" if step == "sync_folder" else "data.segments"
-            patch.setattr(f"holdfast.{place}.{step}", full)
-            with pytest.raises(hf.StorageFailed, match="No space left"):
+            patch.setattr(f"surehold.{place}.{step}", full)
+            with pytest.raises(sh.StorageFailed, match="No space left"):
                 dataset.append(records(5, 200))
         assert dataset.n == 5
         assert dataset.verify().records == 5
@@ -249,7 +249,7 @@ def test_a_large_append_that_fails_is_not_there(
 def test_exactly_full_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growing, "LARGE", 20)
     monkeypatch.setattr(growing, "RECORDS", 20)
-    monkeypatch.setattr("holdfast.data.sources._ROWS", 10)
+    monkeypatch.setattr("surehold.data.sources._ROWS", 10)
     with made(tmp_path / "data") as dataset:
         for n in (20, 60, 79, 80, 120):
             assert dataset.append(records(dataset.n, n)).n == n
@@ -270,7 +270,7 @@ def test_leftovers_are_swept_after_a_day(tmp_path: Path) -> None:
 
 
 def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.data.sources._ROWS", 40)
+    monkeypatch.setattr("surehold.data.sources._ROWS", 40)
     seen: list[int] = []
     with made(tmp_path / "data") as dataset:
         dataset.append(records(0, 100), progress=seen.append)
@@ -283,14 +283,14 @@ def test_nothing_appended_leaves_no_trace(tmp_path: Path) -> None:
     with made(tmp_path / "data", count=3) as dataset:
         before = contents(dataset.path)
         for nothing in ([], iter(()), ()):
-            assert dataset.append(nothing) == hf.Appended(0, 3)
+            assert dataset.append(nothing) == sh.Appended(0, 3)
         assert contents(dataset.path) == before
 
 
 def test_answers_use_the_snapshot_of_their_round(tmp_path: Path) -> None:
     """From the data through the session: without noise an answer is the snapshot's mean."""
     made(tmp_path / "data", count=250).close()
-    with hf.open(tmp_path / "data") as real:
+    with sh.open(tmp_path / "data") as real:
         assert real.n == 250
     dataset = Dataset(tmp_path / "data", noise=NoNoise())
     with dataset:
@@ -308,5 +308,5 @@ def test_records_that_the_ledger_has_and_the_database_has_not(tmp_path: Path) ->
     with made(tmp_path / "data", count=20) as dataset:
         with dataset._ledger.writing() as draft:
             draft.store.drop_pending(20)
-        with pytest.raises(hf.HoldfastError):
+        with pytest.raises(sh.SureholdError):
             growing.GrowingData(dataset._ledger).sums([OLD], 20)

@@ -14,10 +14,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from data.scored import AB, FRAME, SCHEMA, TRAIN, X, growing
-from holdfast.data import scores
-from holdfast.data.engines.polars_engine import PolarsEngine
-from holdfast.data.known_sums import BLOCK, KnownSums
-from holdfast.queries import Source, accuracy, fraction, improvement, mean, query_of
+from surehold.data import scores
+from surehold.data.engines.polars_engine import PolarsEngine
+from surehold.data.known_sums import BLOCK, KnownSums
+from surehold.queries import Source, accuracy, fraction, improvement, mean, query_of
 
 N = 12 * BLOCK
 VALUES = [number * 37 % 101 for number in range(N)]

@@ -7,11 +7,11 @@ from itertools import combinations
 import polars as pl
 import pytest
 
-import holdfast as hf
-from holdfast.data import growing
-from holdfast.data.likeness import Likeness
-from holdfast.queries import Schema
+import surehold as sh
 from runtime import adaptive_plan
+from surehold.data import growing
+from surehold.data.likeness import Likeness
+from surehold.queries import Schema
 
 COLUMNS = {"age": "int", "bmi": "float", "city": "str", "ill": "bool"}
 
@@ -58,15 +58,15 @@ KINDS = ("csv", "parquet", "ndjson", "arrow", "frame", "pandas", "dicts")
 def test_the_same_records_are_refused_from_whatever_they_come(tmp_path, monkeypatch, first):
     monkeypatch.setattr(growing, "LARGE", 500)
     monkeypatch.setattr(growing, "RECORDS", 400)
-    with hf.create(tmp_path / "clinic", plan=adaptive_plan(), columns=COLUMNS) as dataset:
+    with sh.create(tmp_path / "clinic", plan=adaptive_plan(), columns=COLUMNS) as dataset:
         dataset.append(as_file(first, tmp_path, frame()), key="mine")
         for kind in KINDS:
             source = as_file(kind, tmp_path, frame())
-            with pytest.raises(hf.InvalidInput, match="one that was not made before"):
+            with pytest.raises(sh.InvalidInput, match="one that was not made before"):
                 dataset.append(source)
-            assert dataset.append(source, key="mine") == hf.Appended(900, 900)
+            assert dataset.append(source, key="mine") == sh.Appended(900, 900)
         other = frame().with_columns(age=pl.col("age") + 1)
-        with pytest.raises(hf.InvalidInput, match="key must be new for each append"):
+        with pytest.raises(sh.InvalidInput, match="key must be new for each append"):
             dataset.append(other, key="mine")
         assert dataset.append(other).n == 1800
         dataset.verify()

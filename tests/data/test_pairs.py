@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 from sklearn.metrics import roc_auc_score
 
-from holdfast.data import pairs
-from holdfast.data.engines import PolarsEngine
-from holdfast.errors import InvalidInput
-from holdfast.queries import GRID_BITS, Schema, mean, query_of
+from surehold.data import pairs
+from surehold.data.engines import PolarsEngine
+from surehold.errors import InvalidInput
+from surehold.queries import GRID_BITS, Schema, mean, query_of
 
 SCHEMA = Schema.of({"x": "float", "y": "float", "n": "int", "ill": "bool"})
 DTYPES = {"x": pl.Float64, "y": pl.Float64, "n": pl.Int64, "ill": pl.Boolean}

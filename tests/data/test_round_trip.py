@@ -11,11 +11,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import holdfast as hf
+import surehold as sh
 from data.forms import FORMS
-from holdfast.data import growing, sources
-from holdfast.queries import Schema
 from runtime import adaptive_plan
+from surehold.data import growing, sources
+from surehold.queries import Schema
 
 # pandas' floats for whole numbers with gaps hold 53 bits; that is tested by itself.
 EXACT = [form for form in FORMS if form != "pandas objects"]
@@ -62,7 +62,7 @@ def test_the_same_records_come_back(
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder)
-            with hf.create(
+            with sh.create(
                 path / "data", plan=adaptive_plan(), columns=schema.to_dict()
             ) as dataset:
                 for i, (start, end) in enumerate(pairwise(ends)):
@@ -76,7 +76,7 @@ def test_the_same_records_come_back(
                 # Minus zero and the last bit of a float too, which == would pass over.
                 assert text == json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
                 dataset.verify()
-            with hf.open(path / "data") as dataset:
+            with sh.open(path / "data") as dataset:
                 assert dataset._data.text(0, len(records)) == text
     finally:
         growing.LARGE, growing.RECORDS, growing.SEAL_AT, sources.RECORDS = kept

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.data.samples import doubts
-from holdfast.data.sources import sampled_schema
-from holdfast.queries import Schema, query_of
+from surehold.data.samples import doubts
+from surehold.data.sources import sampled_schema
+from surehold.queries import Schema, query_of
 
 
 def doubted(folder: Path, values: list[str], name: str = "x", suffix: str = ".csv") -> list[str]:

@@ -11,11 +11,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from data.forms import FORMS
-from holdfast.data.sources import sampled_schema
-from holdfast.queries import Schema
 from runtime import adaptive_plan
+from surehold.data.sources import sampled_schema
+from surehold.queries import Schema
 
 COLUMNS = {"age": "int", "bmi": "float", "smoker": "bool", "city": "str"}
 RECORDS = [
@@ -37,7 +37,7 @@ def test_a_sample_of_every_form(form: str, tmp_path: Path) -> None:
     if form == "arrow reader":  # which can be read once
         assert sampled_schema(sample).to_dict() == COLUMNS
         return
-    with hf.create(tmp_path / "data", plan=adaptive_plan(), like=sample) as dataset:
+    with sh.create(tmp_path / "data", plan=adaptive_plan(), like=sample) as dataset:
         assert dataset.columns == COLUMNS
         assert dataset.n == 0
         assert dataset.append(sample).n == 3
@@ -52,7 +52,7 @@ def test_only_the_beginning_of_a_long_file_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("csv_files", "sources"):
-        monkeypatch.setattr(f"holdfast.data.{module}.SAMPLE", 100)
+        monkeypatch.setattr(f"surehold.data.{module}.SAMPLE", 100)
     (tmp_path / "a.csv").write_text("x,y\n" + "1,a\n" * 200 + "later,b\n")
     (tmp_path / "a.ndjson").write_text('{"x": 1}\n' * 200 + "later\n")
     assert sampled_schema(tmp_path / "a.csv").to_dict() == {"x": "int", "y": "str"}
@@ -72,8 +72,8 @@ def test_only_the_beginning_of_a_long_file_is_read(
     ],
 )
 def test_columns_that_tell_no_type(sample: Any, tmp_path: Path) -> None:
-    with pytest.raises(hf.InvalidInput):
-        hf.create(tmp_path / "data", plan=adaptive_plan(), like=sample)
+    with pytest.raises(sh.InvalidInput):
+        sh.create(tmp_path / "data", plan=adaptive_plan(), like=sample)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -81,7 +81,7 @@ def test_columns_that_tell_no_type(sample: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe secret"], ids=["empty", "bytes"])
 def test_samples_that_cannot_be_read(name: str, content: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises((hf.InvalidInput, hf.BadRecord)) as caught:
+    with pytest.raises((sh.InvalidInput, sh.BadRecord)) as caught:
         sampled_schema(tmp_path / name)
     assert "secret" not in str(caught.value)
 
@@ -91,18 +91,18 @@ def test_samples_that_cannot_be_read(name: str, content: bytes, tmp_path: Path) 
 )
 def test_lines_that_tell_no_columns(content: str, tmp_path: Path) -> None:
     (tmp_path / "a.ndjson").write_text(content)
-    with pytest.raises((hf.InvalidInput, hf.BadRecord)):
+    with pytest.raises((sh.InvalidInput, sh.BadRecord)):
         sampled_schema(tmp_path / "a.ndjson")
 
 
 @pytest.mark.parametrize("content", ["x,y\n", "x,y\n1,\n2,\n"])
 def test_csv_columns_without_values(content: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(content)
-    with pytest.raises(hf.InvalidInput, match="the sample must show"):
+    with pytest.raises(sh.InvalidInput, match="the sample must show"):
         sampled_schema(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("sample", [7, {"x": 1}, [{"x": 1}], "no such file.csv", pl.Series([1])])
 def test_what_is_no_sample(sample: Any) -> None:
-    with pytest.raises(hf.InvalidInput):
+    with pytest.raises(sh.InvalidInput):
         sampled_schema(sample)

@@ -26,7 +26,7 @@ from sklearn.metrics import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-import holdfast as hf
+import surehold as sh
 from data.scored import (
     AB,
     BINARY,
@@ -46,11 +46,11 @@ from data.scored import (
     found,
     growing,
 )
-from holdfast.data import scores
-from holdfast.data.known_sums import BLOCK
-from holdfast.data.models.crew import close_idle
-from holdfast.errors import InvalidInput
-from holdfast.queries import (
+from surehold.data import scores
+from surehold.data.known_sums import BLOCK
+from surehold.data.models.crew import close_idle
+from surehold.errors import InvalidInput
+from surehold.queries import (
     accuracy,
     auc,
     brier,
@@ -292,9 +292,9 @@ def test_booleans_and_0_and_1_are_the_same_target(metric):
 
 def test_a_target_that_is_another_type_is_refused_before_any_record():
     model, _, _ = CLASSIFIERS["texts"]
-    with pytest.raises(hf.InvalidQuery, match="text"):
+    with pytest.raises(sh.InvalidQuery, match="text"):
         accuracy(model, **AB, target="ill").form(SCHEMA)
-    with pytest.raises(hf.InvalidQuery, match="number"):
+    with pytest.raises(sh.InvalidQuery, match="number"):
         loss(REGRESSORS["linear"], **AB, target="city", kind="squared", low=0, high=1).form(SCHEMA)
 
 

@@ -9,10 +9,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import holdfast as hf
-from holdfast.data import growing
-from holdfast.queries import Schema, fraction
+import surehold as sh
 from runtime import COLUMNS, made, older, opened, records
+from surehold.data import growing
+from surehold.queries import Schema, fraction
 
 OLD = fraction("age > 40").measure(Schema.of(COLUMNS))
 
@@ -23,7 +23,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growing, "RECORDS", 30)
 
 
-def files(dataset: hf.Dataset) -> list[Path]:
+def files(dataset: sh.Dataset) -> list[Path]:
     """In the order of their records."""
     folder = dataset.path / "segments"
     return [folder / f"{s.digest}.arrow" for s in dataset._ledger.store.segments()]
@@ -39,7 +39,7 @@ def test_any_arrow_tool_reads_them(tmp_path: Path) -> None:
         assert pl.concat([pl.read_ipc(path) for path in found]).rows(named=True) == records(0, 100)
         for table in tables:
             assert (
-                table.schema.metadata[b"holdfast.dataset"].decode() == dataset._ledger.fingerprint
+                table.schema.metadata[b"surehold.dataset"].decode() == dataset._ledger.fingerprint
             )
 
 
@@ -92,25 +92,25 @@ def test_a_file_that_is_not_what_it_was(harm: str, tmp_path: Path) -> None:
         first.write_bytes(second.read_bytes())
         second.write_bytes(content)
     if harm in ("delete", "shorten"):
-        with pytest.raises(hf.LedgerCorrupt, match=first.stem[:12]):
+        with pytest.raises(sh.LedgerCorrupt, match=first.stem[:12]):
             opened(tmp_path / "data")
         return
     # Told without reading only by the size; verify reads all of it.
     try:
         dataset = opened(tmp_path / "data")
-    except hf.LedgerCorrupt:
+    except sh.LedgerCorrupt:
         assert harm == "swap"
         return
-    with dataset, pytest.raises(hf.LedgerCorrupt, match=first.stem[:12]):
+    with dataset, pytest.raises(sh.LedgerCorrupt, match=first.stem[:12]):
         dataset.verify()
 
 
 def test_a_file_that_goes_while_the_dataset_is_open(tmp_path: Path) -> None:
     with made(tmp_path / "data", count=90) as dataset:
         files(dataset)[1].unlink()
-        with pytest.raises(hf.LedgerCorrupt, match="missing"):
+        with pytest.raises(sh.LedgerCorrupt, match="missing"):
             growing.GrowingData(dataset._ledger).sums([OLD], 90)
-        with pytest.raises(hf.LedgerCorrupt):
+        with pytest.raises(sh.LedgerCorrupt):
             dataset.verify()
 
 

@@ -23,7 +23,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-import holdfast.queries as package
+import surehold.queries as package
 from data.universe import (
     BINARY,
     CALLABLE,
@@ -40,14 +40,14 @@ from data.universe import (
     WRONG,
     frame_of,
 )
-from holdfast.data import scores
-from holdfast.data.gradients import Gradients
-from holdfast.data.growing import GrowingData
-from holdfast.data.models.crew import close_idle
-from holdfast.data.models.runner import Limits, ModelRunner, Result
-from holdfast.data.statistics import Statistic
-from holdfast.mechanisms.exponential import ExponentialMechanism
-from holdfast.queries import (
+from surehold.data import scores
+from surehold.data.gradients import Gradients
+from surehold.data.growing import GrowingData
+from surehold.data.models.crew import close_idle
+from surehold.data.models.runner import Limits, ModelRunner, Result
+from surehold.data.statistics import Statistic
+from surehold.mechanisms.exponential import ExponentialMechanism
+from surehold.queries import (
     Charged,
     Derived,
     FitForm,
@@ -74,11 +74,11 @@ from holdfast.queries import (
     statistic,
     totals,
 )
-from holdfast.queries.custom import ROOM
-from holdfast.queries.models import Metric
-from holdfast.queries.pairs import PairKind
-from holdfast.queries.reading import READERS
-from holdfast.session import answering
+from surehold.queries.custom import ROOM
+from surehold.queries.models import Metric
+from surehold.queries.pairs import PairKind
+from surehold.queries.reading import READERS
+from surehold.session import answering
 
 MOST_RECORDS = 4
 LIMITS = Limits(seconds_per_block=20.0, seconds_in_all=120.0)

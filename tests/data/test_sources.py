@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from data.forms import FORMS, arrow, csv, polars
-from holdfast.queries import Schema
 from runtime import adaptive_plan
+from surehold.queries import Schema
 
 SCHEMA = Schema.of({"age": "int", "bmi": "float", "smoker": "bool", "city": "str"})
 RECORDS: list[dict[str, Any]] = [
@@ -38,22 +38,22 @@ ROWS = [[r[name] for name in SCHEMA.names] for r in RECORDS]
 
 
 @pytest.fixture
-def dataset(tmp_path: Path) -> Iterator[hf.Dataset]:
-    with hf.create(tmp_path / "data", plan=adaptive_plan(), columns=SCHEMA.to_dict()) as made:
+def dataset(tmp_path: Path) -> Iterator[sh.Dataset]:
+    with sh.create(tmp_path / "data", plan=adaptive_plan(), columns=SCHEMA.to_dict()) as made:
         yield made
 
 
-def kept(dataset: hf.Dataset) -> list[list[Any]]:
+def kept(dataset: sh.Dataset) -> list[list[Any]]:
     rows: list[list[Any]] = json.loads(dataset._data.text(0, dataset.n))
     return rows
 
 
-def one_column(tmp_path: Path, kind: str) -> hf.Dataset:
-    return hf.create(tmp_path / "one", plan=adaptive_plan(), columns={"x": kind})
+def one_column(tmp_path: Path, kind: str) -> sh.Dataset:
+    return sh.create(tmp_path / "one", plan=adaptive_plan(), columns={"x": kind})
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_gives_the_same_records(form: str, dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_every_form_gives_the_same_records(form: str, dataset: sh.Dataset, tmp_path: Path) -> None:
     appended = dataset.append(FORMS[form](RECORDS, SCHEMA, tmp_path))
     assert (appended.count, appended.n) == (len(RECORDS), len(RECORDS))
     assert kept(dataset) == ROWS
@@ -62,13 +62,13 @@ def test_every_form_gives_the_same_records(form: str, dataset: hf.Dataset, tmp_p
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_in_segments(
-    form: str, dataset: hf.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    form: str, dataset: sh.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a large append has it: several files, cut anywhere."""
-    monkeypatch.setattr("holdfast.data.growing.LARGE", 2)
-    monkeypatch.setattr("holdfast.data.growing.RECORDS", 3)
-    monkeypatch.setattr("holdfast.data.sources.RECORDS", 3)
-    monkeypatch.setattr("holdfast.data.sources._ROWS", 2)
+    monkeypatch.setattr("surehold.data.growing.LARGE", 2)
+    monkeypatch.setattr("surehold.data.growing.RECORDS", 3)
+    monkeypatch.setattr("surehold.data.sources.RECORDS", 3)
+    monkeypatch.setattr("surehold.data.sources._ROWS", 2)
     dataset.append(FORMS[form](RECORDS, SCHEMA, tmp_path))
     assert kept(dataset) == ROWS
     verified = dataset.verify()
@@ -76,18 +76,18 @@ def test_every_form_in_segments(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_nothing_to_append(form: str, dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_nothing_to_append(form: str, dataset: sh.Dataset, tmp_path: Path) -> None:
     before = dataset.status()
-    assert dataset.append(FORMS[form]([], SCHEMA, tmp_path)) == hf.Appended(0, 0)
+    assert dataset.append(FORMS[form]([], SCHEMA, tmp_path)) == sh.Appended(0, 0)
     assert dataset.status() == before
 
 
-def test_one_record(dataset: hf.Dataset) -> None:
+def test_one_record(dataset: sh.Dataset) -> None:
     assert dataset.append(RECORDS[0]).n == 1
     assert kept(dataset) == ROWS[:1]
 
 
-def test_columns_come_in_any_order(dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_columns_come_in_any_order(dataset: sh.Dataset, tmp_path: Path) -> None:
     turned = polars(RECORDS, SCHEMA).select(reversed(SCHEMA.names))
     turned.write_csv(tmp_path / "a.csv", quote_style="non_numeric")
     dataset.append(turned)
@@ -123,7 +123,7 @@ def test_columns_come_in_any_order(dataset: hf.Dataset, tmp_path: Path) -> None:
 def test_csv(text: str, rows: list[Any], tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(text.encode())
-    with hf.create(
+    with sh.create(
         tmp_path / "data", plan=adaptive_plan(), columns={"a": "int", "b": "str"}
     ) as dataset:
         assert dataset.append(path).count == len(rows)
@@ -169,11 +169,11 @@ def test_truth_values_in_csv(tmp_path: Path) -> None:
 
 
 def test_a_csv_file_in_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.data.csv_files._BLOCK", 2000)
+    monkeypatch.setattr("surehold.data.csv_files._BLOCK", 2000)
     records = [{**RECORDS[i % len(RECORDS)], "age": i} for i in range(1000)]
     counts: list[int] = []
     columns = SCHEMA.to_dict()
-    with hf.create(tmp_path / "data", plan=adaptive_plan(), columns=columns) as dataset:
+    with sh.create(tmp_path / "data", plan=adaptive_plan(), columns=columns) as dataset:
         dataset.append(csv(records, SCHEMA, tmp_path / "a.csv"), progress=counts.append)
         assert [row[0] for row in kept(dataset)] == list(range(1000))
     assert len(counts) > 5
@@ -181,7 +181,7 @@ def test_a_csv_file_in_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert counts[-1] == 1000
 
 
-def test_names_that_look_like_patterns(dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_names_that_look_like_patterns(dataset: sh.Dataset, tmp_path: Path) -> None:
     """A reader that takes [1] for a pattern would read another file, or none."""
     csv(RECORDS[:1], SCHEMA, tmp_path / "a1.csv")
     csv(RECORDS[2:3], SCHEMA, tmp_path / "a[1].csv")
@@ -192,20 +192,20 @@ def test_names_that_look_like_patterns(dataset: hf.Dataset, tmp_path: Path) -> N
     assert kept(dataset) == [ROWS[2], ROWS[3]]
 
 
-def test_formats_can_be_said(dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_formats_can_be_said(dataset: sh.Dataset, tmp_path: Path) -> None:
     csv(RECORDS, SCHEMA, tmp_path / "a.txt")
-    with pytest.raises(hf.InvalidInput, match="or say its format"):
+    with pytest.raises(sh.InvalidInput, match="or say its format"):
         dataset.append(tmp_path / "a.txt")
-    with pytest.raises(hf.InvalidInput, match="one of csv"):
+    with pytest.raises(sh.InvalidInput, match="one of csv"):
         dataset.append(tmp_path / "a.txt", format="xls")
     dataset.append(tmp_path / "a.txt", format="csv")
     assert kept(dataset) == ROWS
 
 
-def test_a_compressed_file_needs_its_format(dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_a_compressed_file_needs_its_format(dataset: sh.Dataset, tmp_path: Path) -> None:
     packed = tmp_path / "a.csv.gz"
     packed.write_bytes(gzip.compress(csv(RECORDS, SCHEMA, tmp_path / "a.csv").read_bytes()))
-    with pytest.raises(hf.InvalidInput, match="or say its format"):
+    with pytest.raises(sh.InvalidInput, match="or say its format"):
         dataset.append(packed)
     dataset.append(packed, format="csv")
     assert kept(dataset) == ROWS
@@ -282,7 +282,7 @@ def test_pandas_columns(kind: str, column: pd.Series, values: list[Any], tmp_pat
 
 def test_names_of_pandas_columns_that_are_no_text(tmp_path: Path) -> None:
     columns = {"0": "int", "1": "int"}
-    with hf.create(tmp_path / "data", plan=adaptive_plan(), columns=columns) as dataset:
+    with sh.create(tmp_path / "data", plan=adaptive_plan(), columns=columns) as dataset:
         dataset.append(pd.DataFrame(np.arange(4).reshape(2, 2)))
         assert kept(dataset) == [[0, 1], [2, 3]]
 
@@ -342,16 +342,16 @@ def test_json_constants_are_missing_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", [7, None, b"a,b", pl.Series([1]), pd.Series([1]), object()])
-def test_what_is_no_records_at_all(source: Any, dataset: hf.Dataset) -> None:
-    with pytest.raises((hf.InvalidInput, hf.BadRecord)):
+def test_what_is_no_records_at_all(source: Any, dataset: sh.Dataset) -> None:
+    with pytest.raises((sh.InvalidInput, sh.BadRecord)):
         dataset.append(source)
     assert dataset.n == 0
 
 
-def test_no_such_file(dataset: hf.Dataset, tmp_path: Path) -> None:
-    with pytest.raises(hf.InvalidInput, match="a file that is there"):
+def test_no_such_file(dataset: sh.Dataset, tmp_path: Path) -> None:
+    with pytest.raises(sh.InvalidInput, match="a file that is there"):
         dataset.append(tmp_path / "none.csv")
-    with pytest.raises(hf.InvalidInput, match="a file that is there"):
+    with pytest.raises(sh.InvalidInput, match="a file that is there"):
         dataset.append(str(tmp_path))
 
 
@@ -361,9 +361,9 @@ def test_no_such_file(dataset: hf.Dataset, tmp_path: Path) -> None:
     [b"", b"\x00\xff secret \x00", b"PAR1secretPAR1", b"ARROW1"],
     ids=["empty", "bytes", "as parquet", "as arrow"],
 )
-def test_broken_files(name: str, content: bytes, dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_broken_files(name: str, content: bytes, dataset: sh.Dataset, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises((hf.InvalidInput, hf.BadRecord)) as caught:
+    with pytest.raises((sh.InvalidInput, sh.BadRecord)) as caught:
         dataset.append(tmp_path / name)
     assert "secret" not in str(caught.value)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
@@ -372,25 +372,25 @@ def test_broken_files(name: str, content: bytes, dataset: hf.Dataset, tmp_path: 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow file", "arrow stream"])
 @pytest.mark.parametrize("part", [0.3, 0.7, 0.95])
-def test_files_that_end_early(form: str, part: float, dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_files_that_end_early(form: str, part: float, dataset: sh.Dataset, tmp_path: Path) -> None:
     path = FORMS[form](RECORDS * 50, SCHEMA, tmp_path)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(part * len(whole))])
-    with pytest.raises(hf.InvalidInput):
+    with pytest.raises(sh.InvalidInput):
         dataset.append(path)
     assert dataset.n == 0
     assert dataset.verify().strays == ()
 
 
-def test_segments_are_not_appended_again(dataset: hf.Dataset, tmp_path: Path) -> None:
+def test_segments_are_not_appended_again(dataset: sh.Dataset, tmp_path: Path) -> None:
     """That would give the same records a fresh budget; nor does another dataset take them."""
     dataset.append(RECORDS)
     dataset._data.seal()
     [segment] = (dataset.path / "segments").iterdir()
     columns = SCHEMA.to_dict()
-    with hf.create(tmp_path / "other", plan=adaptive_plan(), columns=columns) as other:
+    with sh.create(tmp_path / "other", plan=adaptive_plan(), columns=columns) as other:
         for target in (dataset, other):
             for source in (segment, pa.ipc.open_file(segment).read_all()):
-                with pytest.raises(hf.InvalidInput, match="in no dataset yet"):
+                with pytest.raises(sh.InvalidInput, match="in no dataset yet"):
                     target.append(source)
         assert (dataset.n, other.n) == (len(RECORDS), 0)

@@ -9,9 +9,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from holdfast.data.statistics import Statistic
-from holdfast.errors import InvalidInput, InvalidQuery
-from holdfast.queries import Declared, Schema
+from surehold.data.statistics import Statistic
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries import Declared, Schema
 
 FRAME = pl.DataFrame({"x": [1.0, None, 3.0, 4.0], "city": ["Oslo", None, "Rome", ""]})
 SCHEMA = Schema.of({"x": "float", "city": "str"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from holdfast.queries import Schema
+from surehold.queries import Schema
 
 COLUMNS = {"x": "float", "n": "int", "ill": "bool", "city": "str in ('Oslo', 'Rome')"}
 SCHEMA = Schema.of(COLUMNS)

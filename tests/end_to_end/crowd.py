@@ -14,12 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import holdfast as hf
+import surehold as sh
 from end_to_end.caller import records
-from holdfast.mechanisms import to_float
-from holdfast.planning import Plan
-from holdfast.server.tokens import Role, TokenBook
 from service import send
+from surehold.mechanisms import to_float
+from surehold.planning import Plan
+from surehold.server.tokens import Role, TokenBook
 
 CALLER = Path(__file__).parent / "caller.py"
 COLUMNS = {"batch": "int", "i": "int", "x": "float"}
@@ -32,18 +32,18 @@ CUSTODIAN = {"append_few": 4, "append_many": 1, "status": 2}
 @cache
 def plenty() -> Plan:
     """A million answers at the first round: no run comes to its end."""
-    return hf.plan(n0=FIRST, n=200_000, queries=10**8, beta=0.05)
+    return sh.plan(n0=FIRST, n=200_000, queries=10**8, beta=0.05)
 
 
 @cache
 def scarce(answers: int = 500) -> Plan:
     """So many answers at the first round: a run comes to its end in the middle."""
-    return hf.plan(n0=FIRST, n=2 * FIRST, queries=4 * answers, beta=0.05)
+    return sh.plan(n0=FIRST, n=2 * FIRST, queries=4 * answers, beta=0.05)
 
 
 def made(path: Path, plan: Plan, count: int = FIRST) -> Path:
     """A dataset whose first records are there."""
-    with hf.create(path, plan=plan, columns=COLUMNS) as dataset:
+    with sh.create(path, plan=plan, columns=COLUMNS) as dataset:
         dataset.append(records(0, count))
     return path
 
@@ -206,7 +206,7 @@ def check_once(logs: list[Log], kept: dict[int, dict[str, Any]]) -> None:
 
 def check_money(path: Path, kept: dict[int, dict[str, Any]]) -> None:
     """What was spent is what the entries were charged, to the last unit, and within the budget."""
-    with hf.open(path) as dataset:
+    with sh.open(path) as dataset:
         ledger = dataset._ledger
         charges = {
             entry.seq: (int(entry.read()["charge"]), entry.read()["round"])
@@ -229,7 +229,7 @@ def check_money(path: Path, kept: dict[int, dict[str, Any]]) -> None:
 def check_appends(path: Path, logs: list[Log], first: int = FIRST) -> None:
     """Each batch that was acknowledged is there once, whole; and nothing besides."""
     appended = {int(b): count for log in logs for b, count in log.appended.items()}
-    with hf.open(path) as dataset:
+    with sh.open(path) as dataset:
         rows = json.loads(dataset._data.text(0, dataset.n))
     assert len(rows) == first + sum(appended.values())
     at = first

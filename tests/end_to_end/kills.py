@@ -1,7 +1,7 @@
 """Kill workers in the middle of things, open what they leave, and check that nothing is amiss.
 
 `python tests/end_to_end/kills.py 200` does it two hundred times and prints what it saw; so does
-`HOLDFAST_KILLS=200 pytest tests/end_to_end/test_kill.py` without the figures.
+`SUREHOLD_KILLS=200 pytest tests/end_to_end/test_kill.py` without the figures.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any, Self
 if __name__ == "__main__":  # as pytest has it
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
-import holdfast as hf
+import surehold as sh
 from end_to_end.worker import COLUMNS, FIRST, ask, make, model, records, said_by
-from holdfast.ledger.entries import Entry
-from holdfast.planning import Plan
-from holdfast.server.tokens import TokenBook
-from holdfast.session.answers import result_of
+from surehold.ledger.entries import Entry
+from surehold.planning import Plan
+from surehold.server.tokens import TokenBook
+from surehold.session.answers import result_of
 
 A_DATASET = 25  # kills; then a new one, as all of it is verified after each kill
 PATIENCE = 180.0  # seconds
@@ -36,7 +36,7 @@ WORKER = Path(__file__).parent / "worker.py"
 @cache
 def plan() -> Plan:
     """Hundreds of answers at any size that a run comes to; some runs exhaust it, as they should."""
-    return hf.plan(n0=FIRST, n=200_000, queries=500_000, beta=0.2)
+    return sh.plan(n0=FIRST, n=200_000, queries=500_000, beta=0.2)
 
 
 class Workers:
@@ -117,7 +117,7 @@ class Witnessed:
         """The same, of what was said in any log."""
         self.seen["acknowledged"] += sum("done" in line for line in said)
         self._check_tokens(said)
-        with hf.open(self.path) as dataset:
+        with sh.open(self.path) as dataset:
             self._check_money(dataset)
             self._check_appends(dataset, said)
             self._check_answers(dataset, said)
@@ -130,7 +130,7 @@ class Witnessed:
             self.seen["files left over"] = len(verified.strays)
             self._check_money(dataset)
 
-    def _check_money(self, dataset: hf.Dataset) -> None:
+    def _check_money(self, dataset: sh.Dataset) -> None:
         budget = dataset.session().budget
         charges = [to_units(entry) for entry in charges_of(dataset)]
         assert sum(charges) == dataset._ledger.state.spent <= dataset._ledger.policy.budget
@@ -151,14 +151,14 @@ class Witnessed:
         for text, is_good in self._tokens.values():
             assert is_known(self.path, text) == is_good, "a token, or a revocation, is lost"
 
-    def _check_models(self, dataset: hf.Dataset, said: list[dict[str, Any]]) -> None:
+    def _check_models(self, dataset: sh.Dataset, said: list[dict[str, Any]]) -> None:
         told = {line["name"]: line["number"] for line in said if line.get("done") == "model"}
         self._models |= told
         self.seen["models acknowledged"] += len(told)
         for name, number in self._models.items():
             assert dataset.model_content(name) == model(number), "a model is lost"
 
-    def _check_appends(self, dataset: hf.Dataset, said: list[dict[str, Any]]) -> None:
+    def _check_appends(self, dataset: sh.Dataset, said: list[dict[str, Any]]) -> None:
         n, start = dataset.n, self._n
         assert n >= start
         rows = json.loads(dataset._data.text(start, n - start)) if n > start else []
@@ -187,7 +187,7 @@ class Witnessed:
         self._kept |= found
         self._n = n
 
-    def _check_answers(self, dataset: hf.Dataset, said: list[dict[str, Any]]) -> None:
+    def _check_answers(self, dataset: sh.Dataset, said: list[dict[str, Any]]) -> None:
         for line in said:
             if line.get("done") == "ask":
                 for seq, value, charge in line["told"]:
@@ -209,7 +209,7 @@ class Witnessed:
                 assert entry.kind == "derived"
                 assert (result.charge, result.price) == (0.0, 0)
 
-    def _check_open_questions(self, dataset: hf.Dataset, said: list[dict[str, Any]]) -> None:
+    def _check_open_questions(self, dataset: sh.Dataset, said: list[dict[str, Any]]) -> None:
         """What a worker asked and never heard of: asked again, it is answered and charged once."""
         finished = {line["key"] for line in said if line.get("done") in ("ask", "refused")}
         session = dataset.session()
@@ -224,7 +224,7 @@ class Witnessed:
             assert len(bills) in (0, parts), "a charge for some of what was asked together"
             try:
                 first = ask(session, queries, key)
-            except hf.BudgetExhausted:
+            except sh.BudgetExhausted:
                 assert not bills
                 assert dataset._ledger.state == before
                 continue
@@ -246,11 +246,11 @@ class Witnessed:
             self._told |= {a.entry: (key, said_by(a)) for a in own}
 
 
-def answers_of(dataset: hf.Dataset) -> list[Entry]:
+def answers_of(dataset: sh.Dataset) -> list[Entry]:
     return [entry for entry in dataset._ledger.store.entries() if entry.kind == "answer"]
 
 
-def charges_of(dataset: hf.Dataset) -> list[Entry]:
+def charges_of(dataset: sh.Dataset) -> list[Entry]:
     """Charges of their own, and answers that are their own charges."""
     return [
         entry
@@ -262,12 +262,12 @@ def charges_of(dataset: hf.Dataset) -> list[Entry]:
 def is_known(path: Path, text: str) -> bool:
     try:
         TokenBook(path).find(text)
-    except hf.AccessDenied:
+    except sh.AccessDenied:
         return False
     return True
 
 
-def kind_of(dataset: hf.Dataset, seq: int) -> str:
+def kind_of(dataset: sh.Dataset, seq: int) -> str:
     entry = dataset._ledger.store.entry(seq)
     assert entry is not None
     return entry.kind

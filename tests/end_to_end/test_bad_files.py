@@ -1,6 +1,6 @@
 """Files that the command refuses: each time with exit code 2, and never with an abort.
 
-`HOLDFAST_BAD_FILES=500 pytest tests/end_to_end/test_bad_files.py` runs it five hundred times.
+`SUREHOLD_BAD_FILES=500 pytest tests/end_to_end/test_bad_files.py` runs it five hundred times.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from pyarrow import csv
 
-import holdfast as hf
-from holdfast.data.csv_files import csv_texts
-from holdfast.queries import Schema
+import surehold as sh
 from runtime import COLUMNS, batch_plan, made
+from surehold.data.csv_files import csv_texts
+from surehold.queries import Schema
 
-RUNS = int(os.environ.get("HOLDFAST_BAD_FILES", "20"))
+RUNS = int(os.environ.get("SUREHOLD_BAD_FILES", "20"))
 FILES = {
     "ragged.csv": "age,bmi,city\n30,21.5,Oslo\n31\n32,20.5,Bergen\n",
     "long.csv": "age,bmi,city\n30,21.5,Oslo\n31,20.5,Oslo,Bergen\n",
@@ -40,7 +40,7 @@ def test_arrow_is_given_no_function(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(csv, "open_csv", noted)
     path = tmp_path / "ragged.csv"
     path.write_text(FILES["ragged.csv"])
-    with pytest.raises(hf.BadRecord, match="record 2"):
+    with pytest.raises(sh.BadRecord, match="record 2"):
         list(csv_texts(path, ",", Schema.of(COLUMNS)))
     assert [parse.invalid_row_handler for parse in opened] == [None]
 
@@ -54,10 +54,10 @@ def test_every_run_ends_with_exit_code_2(tmp_path: Path) -> None:
 
     def run(number: int) -> tuple[int, str]:
         path = tmp_path / list(FILES)[number % len(FILES)]
-        command = [sys.executable, "-m", "holdfast", "append", str(tmp_path / "data"), str(path)]
+        command = [sys.executable, "-m", "surehold", "append", str(tmp_path / "data"), str(path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
         return done.returncode, done.stderr
 
     ends = [run(number) for number in range(RUNS)]
-    amiss = [end for end in ends if end[0] != 2 or not end[1].startswith("holdfast: ")]
+    amiss = [end for end in ends if end[0] != 2 or not end[1].startswith("surehold: ")]
     assert not amiss, f"{len(amiss)} of {RUNS}: {amiss[0]}"

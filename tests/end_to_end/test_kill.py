@@ -1,6 +1,6 @@
 """kill -9 in the middle: what was told is there, what was not is whole or absent.
 
-`HOLDFAST_KILLS=200` makes the short run a long one; kills.py prints the figures.
+`SUREHOLD_KILLS=200` makes the short run a long one; kills.py prints the figures.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from end_to_end.kills import FIRST, Witnessed, Workers, lines, plan, run
 from end_to_end.worker import COLUMNS, Load, Log, records
-from holdfast.server.tokens import TokenBook
+from surehold.server.tokens import TokenBook
 
-KILLS = int(os.environ.get("HOLDFAST_KILLS", "12"))
+KILLS = int(os.environ.get("SUREHOLD_KILLS", "12"))
 
 # What each operation comes by, in order (see worker.CRASH_POINTS).
 STEPS = {
@@ -58,7 +58,7 @@ def send(workers: Workers, witnessed: Witnessed, log: Path, **order: Any) -> int
 
 def standing(path: Path) -> tuple[int, int, bool, int, int]:
     """Records, answers, whether all records are in segments, models and tokens."""
-    with hf.open(path) as dataset:
+    with sh.open(path) as dataset:
         status, tokens = dataset.status(), TokenBook(path).tokens
         is_sealed = status.pending == 0
         return status.n, status.answers, is_sealed, len(dataset.models), len(tokens)
@@ -75,7 +75,7 @@ def test_killed_at_every_step(operation: str, tmp_path: Path) -> None:
     with Workers() as workers:
         for number, (step, after) in enumerate(steps):
             log = tmp_path / f"log-{number}-before"
-            with hf.open(witnessed.path) as dataset:
+            with sh.open(witnessed.path) as dataset:
                 Load(dataset, Log(str(log)), seed=1000 + number).append_one()
             witnessed.check(log)
             before = standing(witnessed.path)
@@ -103,9 +103,9 @@ def test_killed_while_creating(step: str, after: bool, tmp_path: Path) -> None:
     assert ended == -signal.SIGKILL
     assert target.exists() == ((step, after) == ("rename", True))
     if target.exists():
-        dataset = hf.open(target)
+        dataset = sh.open(target)
     else:
-        dataset = hf.create(target, plan=plan(), columns=COLUMNS)
+        dataset = sh.create(target, plan=plan(), columns=COLUMNS)
     with dataset:
         assert dataset.verify().entries == 1
         assert dataset.append(records(1, FIRST)).n == FIRST

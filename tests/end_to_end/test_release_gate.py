@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import yaml
 
-import holdfast as hf
+import surehold as sh
 from documents import ROOT, onnx_model, patients
 from service import Running, running
 
@@ -22,9 +22,9 @@ WORKFLOW = yaml.safe_load((ROOT / "examples" / "release-gate.yml").read_text(enc
 
 @pytest.fixture
 def holdout(tmp_path) -> Iterator[Running]:
-    plan = hf.plan(n0=20_000, n=200_000, alpha=0.1, beta=0.05)
+    plan = sh.plan(n0=20_000, n=200_000, alpha=0.1, beta=0.05)
     records = patients(20_000, seed=1)
-    with hf.create(tmp_path / "holdout", plan=plan, like=records) as made:
+    with sh.create(tmp_path / "holdout", plan=plan, like=records) as made:
         made.append(records)
         with running(made) as service:
             yield service
@@ -37,7 +37,7 @@ class Job:
         self.folder = folder
         folder.mkdir(exist_ok=True)
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        env = {"HOLDFAST_URL": holdout.url, "HOLDFAST_TOKEN": token, "GITHUB_SHA": commit}
+        env = {"SUREHOLD_URL": holdout.url, "SUREHOLD_TOKEN": token, "GITHUB_SHA": commit}
         self._env = {"PATH": path, "HOME": str(folder), **env}
 
     def run(self) -> tuple[str, int, str]:
@@ -60,8 +60,8 @@ class Job:
 
 def test_the_job_asks_for_what_it_needs_and_holds_no_records():
     [job] = WORKFLOW["jobs"].values()
-    assert set(job["env"]) == {"HOLDFAST_URL", "HOLDFAST_TOKEN"}
-    assert "secrets." in job["env"]["HOLDFAST_TOKEN"]
+    assert set(job["env"]) == {"SUREHOLD_URL", "SUREHOLD_TOKEN"}
+    assert "secrets." in job["env"]["SUREHOLD_TOKEN"]
     assert job["runs-on"] == "ubuntu-latest"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from end_to_end.crowd import check_appends, check_money, check_told, made, plenty
 from end_to_end.restarts import killed
 
-KILLS = int(os.environ.get("HOLDFAST_SERVICE_KILLS", "50"))
+KILLS = int(os.environ.get("SUREHOLD_SERVICE_KILLS", "50"))
 
 
 def test_killed_under_load(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from end_to_end.crowd import (
     ANALYST,
     CUSTODIAN,
@@ -65,7 +65,7 @@ def test_32_clients_at_once(tmp_path: Path) -> None:
 
 def test_a_budget_that_ends_in_the_middle(tmp_path: Path) -> None:
     path = made(tmp_path / "data", scarce())
-    with hf.open(path) as dataset:
+    with sh.open(path) as dataset:
         fits = dataset.outlook().to_dict()["now"]["answers"]
     assert fits == 500
     with serving(path, *UNLIMITED) as (url, _), Crowd(tmp_path, url) as crowd:
@@ -98,7 +98,7 @@ class TestThatTheChecksCanFail:
     @pytest.fixture
     def path(self, tmp_path: Path) -> Path:
         path = made(tmp_path / "data", plenty())
-        with hf.open(path) as dataset:
+        with sh.open(path) as dataset:
             session = dataset.session()
             for i in range(3):
                 session.ask(f"x < {i}", key=f"key {i}")
@@ -106,7 +106,7 @@ class TestThatTheChecksCanFail:
 
     @pytest.fixture
     def kept(self, path: Path) -> dict[int, dict[str, Any]]:
-        with hf.open(path) as dataset:
+        with sh.open(path) as dataset:
             return {answer.entry: answer.to_dict() for answer in dataset.transcript}
 
     @pytest.fixture
@@ -142,7 +142,7 @@ class TestThatTheChecksCanFail:
             check_once(logs, kept)
 
     def test_an_answer_more_in_the_ledger(self, path: Path, kept: Any) -> None:
-        with hf.open(path) as dataset:
+        with sh.open(path) as dataset:
             dataset.session().ask("x < 7")
         with pytest.raises(AssertionError):
             check_money(path, kept)
@@ -154,7 +154,7 @@ class TestThatTheChecksCanFail:
 
     def test_a_batch_that_is_there_twice(self, path: Path, logs: list[Log]) -> None:
         logs[0].appended["1000001"] = 1
-        with hf.open(path) as dataset:
+        with sh.open(path) as dataset:
             for _ in range(2):
                 dataset.append({"batch": 1000001, "i": 0, "x": 0.37})
         with pytest.raises(AssertionError):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import holdfast as hf
+import surehold as sh
 from agents.hosts import over_stdio
 from end_to_end.caller import records
 from end_to_end.crowd import (
@@ -38,21 +38,21 @@ from end_to_end.crowd import (
 from service import send, serving
 
 PATIENCE = 180.0
-COMMAND = [sys.executable, "-m", "holdfast"]
+COMMAND = [sys.executable, "-m", "surehold"]
 
 LIBRARY = """
 import json, sys
-import holdfast as hf
+import surehold as sh
 
 told = []
-with hf.open(sys.argv[1]) as dataset:
+with sh.open(sys.argv[1]) as dataset:
     session = dataset.session("library")
     print("ready", flush=True)
     sys.stdin.readline()
     try:
         while True:
             told.append(session.ask(f"x < 0.5 and i <> -{len(told) + 1}").to_dict())
-    except hf.BudgetExhausted:
+    except sh.BudgetExhausted:
         print(json.dumps(told))
 """
 """It asks until it is refused."""
@@ -137,7 +137,7 @@ def test_all_doors_at_once_share_one_budget(tmp_path: Path) -> None:
     check_appends(path, logs)
     analysts = {answer["analyst"] for answer in kept.values()}
     assert analysts == {"ann", "library", "agent"}
-    with hf.open(path) as dataset:  # not one more would have fitted, and none too few
+    with sh.open(path) as dataset:  # not one more would have fitted, and none too few
         assert dataset.status().answers_left == 0
 
 

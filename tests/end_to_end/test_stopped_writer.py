@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.ledger import store
-from holdfast.locks import waiting_lock
 from runtime import adaptive_plan, made
 from service import PATIENT, Got, running, send
+from surehold.ledger import store
+from surehold.locks import waiting_lock
 
 WRITER = """
 import sqlite3, sys

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-import holdfast as hf
-from holdfast.data import growing
-from holdfast.ledger.ledger import Ledger
-from holdfast.ledger.store import Store
-from holdfast.ledger.witness import Witness
-from holdfast.session.dataset import Dataset
+import surehold as sh
 from runtime import batch_plan, made, opened, records
+from surehold.data import growing
+from surehold.ledger.ledger import Ledger
+from surehold.ledger.store import Store
+from surehold.ledger.witness import Witness
+from surehold.session.dataset import Dataset
 
 # Where a reader can be overtaken: after it read the head, the segments, the pending records, ...
 LOOKS: dict[str, tuple[type, str]] = {
@@ -46,7 +46,7 @@ def seal(writer: Dataset) -> None:
 
 
 def ask(writer: Dataset) -> None:
-    with contextlib.suppress(hf.BudgetExhausted):
+    with contextlib.suppress(sh.BudgetExhausted):
         writer.session().ask(f"age > {writer._ledger.head.seq}")
 
 
@@ -131,9 +131,9 @@ def test_a_refusal_is_not_made_up(writer: Dataset) -> None:
             try:
                 (writer, other)[number % 2].session().ask(f"bmi > {number}")
                 told += 1
-            except hf.BudgetExhausted:
+            except sh.BudgetExhausted:
                 break
         assert told == writer._ledger.state.answers - 1
         assert writer.session().budget == other.session().budget
-        with pytest.raises(hf.BudgetExhausted):
+        with pytest.raises(sh.BudgetExhausted):
             writer.session().ask("bmi > 1000")

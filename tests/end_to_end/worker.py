@@ -18,16 +18,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import holdfast as hf
-from holdfast import files
-from holdfast.data import growing, segments
-from holdfast.data.models.payload import payload_of
-from holdfast.ledger.draft import Draft
-from holdfast.ledger.store import Store
-from holdfast.ledger.witness import Witness
-from holdfast.server.tokens import TokenBook
-from holdfast.session import dataset as datasets
-from holdfast.session.dataset import Dataset
+import surehold as sh
+from surehold import files
+from surehold.data import growing, segments
+from surehold.data.models.payload import payload_of
+from surehold.ledger.draft import Draft
+from surehold.ledger.store import Store
+from surehold.ledger.witness import Witness
+from surehold.server.tokens import TokenBook
+from surehold.session import dataset as datasets
+from surehold.session.dataset import Dataset
 
 COLUMNS = {"batch": "int", "i": "int", "x": "float", "who": "str"}
 FIRST, FEW, MANY = 2_000, 200, 500
@@ -76,7 +76,7 @@ class Log:
 
 def make(path: Path, plan: Any) -> None:
     """A dataset for workers."""
-    with hf.create(path, plan=plan, columns=COLUMNS) as dataset:
+    with sh.create(path, plan=plan, columns=COLUMNS) as dataset:
         dataset.append(records(0, FIRST))
         dataset._data.seal()
 
@@ -155,7 +155,7 @@ class Load:
         self._log.say(about="ask", key=key, queries=queries)
         try:
             answers = ask(self._session, queries, key)
-        except hf.BudgetExhausted:
+        except sh.BudgetExhausted:
             self._log.say(done="refused", key=key)
             return
         told = [[answer.entry, said_by(answer), answer.charge] for answer in answers]
@@ -185,18 +185,18 @@ class Load:
         self._log.say(done="seal")
 
 
-def said_by(result: hf.Result) -> Any:
+def said_by(result: sh.Result) -> Any:
     """What an analyst knows by a result."""
     match result:
-        case hf.Table():
+        case sh.Table():
             return [cell.value for cell in result.cells]
-        case hf.Choice():
+        case sh.Choice():
             return result.name
         case _:
             return result.value  # type: ignore[attr-defined]  # an answer or an estimate
 
 
-def ask(session: hf.Session, queries: list[str], key: str) -> tuple[Any, ...]:
+def ask(session: sh.Session, queries: list[str], key: str) -> tuple[Any, ...]:
     """One alone or several together, as the worker asks and its parent asks again."""
     if len(queries) == 1:
         return (session.ask(queries[0], key=key),)
@@ -260,14 +260,14 @@ def main() -> None:
     if order.get("make"):
         make(Path(order["dataset"]), order["make"])
         log.say(done="make")
-    dataset = hf.open(order["dataset"])
+    dataset = sh.open(order["dataset"])
     load = Load(dataset, log, order["seed"])
     if order.get("operation"):
         if order["crash"]:
             arm(*order["crash"])
         getattr(load, order["operation"])()
         return
-    importlib.import_module("holdfast.theory.selection")  # a first choice would take a while
+    importlib.import_module("surehold.theory.selection")  # a first choice would take a while
     payload_of(model(0))
     for _ in range(order.get("steps", sys.maxsize)):
         load.step()

@@ -5,8 +5,9 @@ import inspect
 import numpy as np
 import pytest
 
-from holdfast.errors import NotApplicable, Unreachable
-from holdfast.lab import (
+from lab_worlds import Spy, tallied
+from surehold.errors import NotApplicable, Unreachable
+from surehold.lab import (
     ATTACKERS,
     DEFENDERS,
     Agreements,
@@ -23,8 +24,7 @@ from holdfast.lab import (
     Tally,
     View,
 )
-from holdfast.lab.contest import Contest
-from lab_worlds import Spy, tallied
+from surehold.lab.contest import Contest
 
 GROWING = Setting(n0=1_200, n=3_000, queries=150, alpha=0.3, beta=0.1)
 STATIC = Setting(n0=1_500, n=1_500, queries=150, alpha=0.3, beta=0.1)
@@ -56,7 +56,7 @@ def concrete(base):
     found = []
     for one in base.__subclasses__():
         found += concrete(one)
-        if one.__module__.startswith("holdfast.lab.") and not inspect.isabstract(one):
+        if one.__module__.startswith("surehold.lab.") and not inspect.isabstract(one):
             found.append(one)
     return found
 
@@ -197,7 +197,7 @@ def test_attackers_cope_with_whatever_defender(attacker, difficult, setting):
 
 @attackers
 def test_an_attack_is_the_same_again_with_the_same_seed(attacker):
-    chosen = [one for one in DEFENDERS if one.name in ("noise", "thresholdout", "holdfast-sharp")]
+    chosen = [one for one in DEFENDERS if one.name in ("noise", "thresholdout", "surehold-sharp")]
     contest = Contest(GROWING, ATTACKERS, tuple(chosen), None, seed=5)
     first, again, other = (contest.played(attacker, repeat) for repeat in (0, 0, 1))
     assert [one.tally for one in first] == [one.tally for one in again]

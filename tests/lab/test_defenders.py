@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, binomtest, chi2, kstest, norm
 
-from holdfast.lab import DEFENDERS, Agreements, Coins, Lookups, Records, Setting, View
 from lab_worlds import viewed
+from surehold.lab import DEFENDERS, Agreements, Coins, Lookups, Records, Setting, View
 
 BY_NAME = {defender.name: defender for defender in DEFENDERS}
 SETTING = Setting(n0=400, n=2_000, queries=70, alpha=0.2, beta=0.07)

@@ -5,8 +5,9 @@ import copy
 import numpy as np
 import pytest
 
-from holdfast.errors import InvalidInput
-from holdfast.lab import (
+from lab_worlds import desk_for
+from surehold.errors import InvalidInput
+from surehold.lab import (
     ATTACKERS,
     Agreements,
     Attacker,
@@ -15,8 +16,7 @@ from holdfast.lab import (
     Setting,
     run,
 )
-from holdfast.lab.words import verdict
-from lab_worlds import desk_for
+from surehold.lab.words import verdict
 
 
 class Foresees(Attacker):
@@ -47,9 +47,9 @@ def test_who_can_not_answer_at_all_says_why():
 
 
 def test_who_did_not_answer_was_not_right():
-    report = run("sign", "holdfast-ours-n", n0=200, n=200, queries=30, alpha=0.05, repeats=3)
+    report = run("sign", "surehold-ours-n", n0=200, n=200, queries=30, alpha=0.05, repeats=3)
     assert report.rows[0].reason is not None
-    assert "3 of 3" not in verdict(report, "holdfast-ours-n")
+    assert "3 of 3" not in verdict(report, "surehold-ours-n")
 
 
 class Namesake(Attacker):

@@ -6,9 +6,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-import holdfast as hf
-from holdfast.errors import NotApplicable
-from holdfast.lab import (
+import surehold as sh
+from lab_worlds import same
+from surehold.errors import NotApplicable
+from surehold.lab import (
     DEFENDERS,
     Agreements,
     Coins,
@@ -20,9 +21,8 @@ from holdfast.lab import (
     Votes,
     check,
 )
-from holdfast.lab.chance import SeededNoise
-from holdfast.lab.defenders.guarded import PlanGuard
-from lab_worlds import same
+from surehold.lab.chance import SeededNoise
+from surehold.lab.defenders.guarded import PlanGuard
 
 GROWING = Setting(n0=1_200, n=3_000, queries=150, alpha=0.3, beta=0.1)
 STATIC = Setting(n0=1_500, n=1_500, queries=150, alpha=0.3, beta=0.1)
@@ -162,12 +162,12 @@ def test_a_batch_is_answered_as_its_questions_one_by_one(defender, sizes):
 @cache
 def own_plans():
     return {
-        "sharp": hf.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1),
-        "sharp in batches": hf.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1, batches=4),
-        "sharp at once": hf.plan(n0=1_000, n=1_000, alpha=0.3, beta=0.1, batches=1),
-        "sharp, rare": hf.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1, rare=0.02),
-        "ours-n": hf.plan(n0=2_000, n=4_000, alpha=0.3, beta=0.1, batches=4, certificate="ours-n"),
-        "adaptive": hf.plan(n0=2_000, n=4_000, alpha=0.3, beta=0.1, certificate="adaptive"),
+        "sharp": sh.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1),
+        "sharp in batches": sh.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1, batches=4),
+        "sharp at once": sh.plan(n0=1_000, n=1_000, alpha=0.3, beta=0.1, batches=1),
+        "sharp, rare": sh.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1, rare=0.02),
+        "ours-n": sh.plan(n0=2_000, n=4_000, alpha=0.3, beta=0.1, batches=4, certificate="ours-n"),
+        "adaptive": sh.plan(n0=2_000, n=4_000, alpha=0.3, beta=0.1, certificate="adaptive"),
     }
 
 
@@ -196,6 +196,6 @@ def test_a_plan_of_ones_own_is_attacked_with_all_that_it_answers(name):
 
 
 def test_a_plan_that_no_dataset_runs_is_not_attacked():
-    plan = hf.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1, batches=2, certificate="split")
+    plan = sh.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1, batches=2, certificate="split")
     with pytest.raises(NotApplicable, match="split"):
         check(plan, "sign", repeats=1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from holdfast.lab import run
+from surehold.lab import run
 
 BETA, REPEATS = 0.05, 10
 EXACT = ["raw", "plain", "bonferroni", "hoeffding", "sequence"]
@@ -12,7 +12,7 @@ EXACT = ["raw", "plain", "bonferroni", "hoeffding", "sequence"]
 
 @pytest.fixture(scope="module")
 def report():
-    chosen = [*EXACT, "noise", "splitting", "holdfast-sharp", "holdfast-adaptive"]
+    chosen = [*EXACT, "noise", "splitting", "surehold-sharp", "surehold-adaptive"]
     return run(
         "sign", chosen, n0=20_000, n=20_000, queries=1_500, alpha=0.1, beta=BETA, repeats=REPEATS
     )
@@ -51,13 +51,13 @@ def test_splitting_holds_and_answers_few(report):
 
 
 def test_the_papers_filter_holds_and_answers_fewer(report):
-    row = report.row("sign", "holdfast-adaptive")
+    row = report.row("sign", "surehold-adaptive")
     assert row.covered == REPEATS
     assert row.answered == 12
 
 
 def test_sharp_holds_and_answers_many(report):
-    row = report.row("sign", "holdfast-sharp")
+    row = report.row("sign", "surehold-sharp")
     assert row.covered == REPEATS
     assert row.answered == 365
     assert row.widest <= 0.1
@@ -69,7 +69,7 @@ def test_sharp_holds_and_answers_many(report):
 def test_so_it_is_while_the_data_grows(attack):
     report = run(
         attack,
-        ["bonferroni", "sequence", "splitting", "holdfast-sharp"],
+        ["bonferroni", "sequence", "splitting", "surehold-sharp"],
         n0=8_000,
         n=24_000,
         queries=1_500,
@@ -79,4 +79,4 @@ def test_so_it_is_while_the_data_grows(attack):
     )
     assert [row.covered for row in report.rows] == [0, 0, 5, 5]
     assert report.row(attack, "bonferroni").breaks(BETA)
-    assert not report.row(attack, "holdfast-sharp").breaks(BETA)
+    assert not report.row(attack, "surehold-sharp").breaks(BETA)

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from holdfast.errors import InvalidInput
-from holdfast.lab import (
+from lab_worlds import enumerated, every_kind, holds, unpacked
+from surehold.errors import InvalidInput
+from surehold.lab import (
     Ablations,
     Agreements,
     Coins,
@@ -18,9 +19,8 @@ from holdfast.lab import (
     Records,
     Votes,
 )
-from holdfast.lab.populations import ORDERS
-from holdfast.lab.records import CELL_BITS, CELLS
-from lab_worlds import enumerated, every_kind, holds, unpacked
+from surehold.lab.populations import ORDERS
+from surehold.lab.records import CELL_BITS, CELLS
 
 EDGES = (0.3, -0.2, 0.0, 0.05, -0.5, 0.5, 0.1, 0.0, 0.25, -0.1, 0.02)  # eleven: no whole bytes
 

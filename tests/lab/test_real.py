@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from holdfast.errors import InvalidInput, InvalidQuery, MissingExtra
-from holdfast.lab import Agreements, Memberships, Votes, run
-from holdfast.lab.real import KNOWN, NATURAL, natural_questions, population
+from surehold.errors import InvalidInput, InvalidQuery, MissingExtra
+from surehold.lab import Agreements, Memberships, Votes, run
+from surehold.lab.real import KNOWN, NATURAL, natural_questions, population
 
 MASK = 2**64 - 1
 ROWS = [
@@ -295,11 +295,11 @@ def test_every_known_dataset_has_a_name_and_says_what_it_is():
 
 
 def test_without_the_packages_the_error_says_how_to_get_them(monkeypatch):
-    monkeypatch.setattr("holdfast.lab.tables.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"the dataset flights needs an extra.*holdfast\[lab\]"):
+    monkeypatch.setattr("surehold.lab.tables.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"the dataset flights needs an extra.*surehold\[lab\]"):
         population("flights")
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(MissingExtra, match=r"the dataset breast-cancer .*holdfast\[lab\]"):
+    with pytest.raises(MissingExtra, match=r"the dataset breast-cancer .*surehold\[lab\]"):
         population("breast-cancer")
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.lab import Agreements, Lookups, Memberships, Records, Votes
-from holdfast.lab.records import CELL_BITS, CELLS
 from lab_worlds import every_kind, holds, unpacked
+from surehold.lab import Agreements, Lookups, Memberships, Records, Votes
+from surehold.lab.records import CELL_BITS, CELLS
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-import holdfast as hf
-from holdfast.errors import InvalidInput
-from holdfast.lab import (
+import surehold as sh
+from surehold.errors import InvalidInput
+from surehold.lab import (
     ATTACKERS,
     DEFENDERS,
     Agreements,
@@ -30,7 +30,7 @@ from holdfast.lab import (
 )
 
 SMALL = {"n0": 1_000, "n": 2_000, "queries": 60, "alpha": 0.3, "beta": 0.1, "repeats": 3}
-CHOSEN = ["raw", "noise", "thresholdout", "splitting", "holdfast-sharp", "holdfast-ours-n"]
+CHOSEN = ["raw", "noise", "thresholdout", "splitting", "surehold-sharp", "surehold-ours-n"]
 
 
 def rows_of(report):
@@ -135,7 +135,7 @@ def test_two_processes_report_what_one_does():
 
 def test_who_else_plays_changes_nothing(report):
     whole = rows_of(report)
-    for attack, defender in [("stale", "noise"), ("sign", "holdfast-sharp"), ("tuning", "raw")]:
+    for attack, defender in [("stale", "noise"), ("sign", "surehold-sharp"), ("tuning", "raw")]:
         alone = run(attack, defender, **SMALL, seed=7)
         assert rows_of(alone) == {(attack, defender): whole[attack, defender]}
     turned = run(["tuning", "sign"], reversed(CHOSEN), **SMALL, seed=7)
@@ -220,7 +220,7 @@ def test_attacks_that_need_growth_are_left_out_where_there_is_none():
 
 
 def test_a_defender_without_a_plan_says_why():
-    report = run("sign", "holdfast-ours-n", **(SMALL | {"alpha": 0.05}))
+    report = run("sign", "surehold-ours-n", **(SMALL | {"alpha": 0.05}))
     [row] = report.rows
     assert "out of reach" in row.reason
     assert (row.asked, row.answered, row.last) == (0.0, 0.0, ())
@@ -325,7 +325,7 @@ def test_an_attacker_is_no_defender_and_has_no_name_of_one():
 
 
 def test_the_control_of_a_check_is_as_wide_as_the_plan_ever_is():
-    plan = hf.plan(n0=2_000, n=2_000, alpha=0.1, beta=0.1, rare=0.01)
+    plan = sh.plan(n0=2_000, n=2_000, alpha=0.1, beta=0.1, rare=0.01)
     report = check(plan, "sign", repeats=1)
-    row = report.row("sign", "holdfast")
+    row = report.row("sign", "surehold")
     assert plan.width < row.widest <= report.setting.alpha

@@ -1,4 +1,4 @@
-"""The lab's Holdfast is Holdfast: the same questions to a session on disk, answer by answer."""
+"""The lab's Surehold is Surehold: the same questions to a session on disk, answer by answer."""
 
 from functools import cache
 
@@ -6,9 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-import holdfast as hf
-from holdfast.errors import BudgetExhausted, NotReady
-from holdfast.lab import (
+import surehold as sh
+from lab_worlds import unpacked
+from noise_sources import FastSeededNoise
+from runtime import adaptive_plan, batch_plan, rare_plan
+from surehold.errors import BudgetExhausted, NotReady
+from surehold.lab import (
     Ablations,
     Agreements,
     Attacker,
@@ -23,14 +26,11 @@ from holdfast.lab import (
     View,
     Votes,
 )
-from holdfast.lab.chance import SeededNoise
-from holdfast.lab.defenders.guarded import PlanGuard
-from holdfast.lab.desk import Desk
-from holdfast.lab.records import CELL_BITS, CELLS
-from holdfast.session.dataset import Dataset
-from lab_worlds import unpacked
-from noise_sources import FastSeededNoise
-from runtime import adaptive_plan, batch_plan, rare_plan
+from surehold.lab.chance import SeededNoise
+from surehold.lab.defenders.guarded import PlanGuard
+from surehold.lab.desk import Desk
+from surehold.lab.records import CELL_BITS, CELLS
+from surehold.session.dataset import Dataset
 
 FEATURES = 24
 
@@ -43,11 +43,11 @@ def plans():
         "sharp": adaptive_plan(),
         "sharp in batches": batch_plan(),
         "sharp, rare": rare_plan(),
-        "sharp at once": hf.plan(n0=900, n=900, queries=30, beta=0.1, batches=1),
+        "sharp at once": sh.plan(n0=900, n=900, queries=30, beta=0.1, batches=1),
         "adaptive": Guarded("adaptive").plan(setting),
         "ours-n": Guarded("ours-n").plan(setting),
         "ours-u": Guarded("ours-u").plan(setting),
-        "ours-n in batches": hf.plan(
+        "ours-n in batches": sh.plan(
             n0=2_000, n=6_000, alpha=0.3, beta=0.1, batches=3, certificate="ours-n"
         ),
     }
@@ -96,7 +96,7 @@ class Sessions:
 
     def __init__(self, path, plan, records: Records, noise) -> None:
         names = [*(f"x{j}" for j in range(FEATURES)), "y"]
-        hf.create(path, plan=plan, columns=dict.fromkeys(names, "bool")).close()
+        sh.create(path, plan=plan, columns=dict.fromkeys(names, "bool")).close()
         signs, label = unpacked(records)
         self._frame = pl.DataFrame(
             np.column_stack([signs[:, :FEATURES], label]), schema=names, orient="row"
@@ -223,7 +223,7 @@ def test_another_noise_would_be_noticed(tmp_path):
 
 def test_only_a_question_that_is_asked_again_is_dearer_in_the_lab(tmp_path):
     """A session gives the recorded answer, free. The lab takes it for one in other words."""
-    plan = hf.plan(n0=1_000, n=1_000, alpha=0.3, beta=0.1)
+    plan = sh.plan(n0=1_000, n=1_000, alpha=0.3, beta=0.1)
     records = Coins(FEATURES).draw(1_000, np.random.default_rng(1))
     guard = PlanGuard(plan, SeededNoise(1))
     first, again = guard.answer(Agreements(np.array([0, 0])), View(records, 1_000), 1_000).values
@@ -252,7 +252,7 @@ class Recorded(Attacker):
 
 
 def test_an_attack_at_the_desk_gets_what_it_would_get_in_a_session(tmp_path):
-    plan = hf.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1)
+    plan = sh.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1)
     setting = Setting(n0=1_000, n=2_000, queries=FEATURES + 1, alpha=0.3, beta=0.1)
     random = np.random.default_rng(3)
     records = Coins(FEATURES).draw(setting.n, random)

@@ -1,14 +1,14 @@
-"""The lab has teeth: Holdfast without its noise fails there, at a plan that holds with it."""
+"""The lab has teeth: Surehold without its noise fails there, at a plan that holds with it."""
 
 from functools import cache
 
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from attacks import at_least, at_most
-from holdfast.lab import Defender, run
-from holdfast.lab.defenders.guarded import PlanGuard
 from noise_sources import FastSeededNoise, NoNoise
+from surehold.lab import Defender, run
+from surehold.lab.defenders.guarded import PlanGuard
 
 # At small sizes a valid plan has so few queries that even exact answers stay within its width; from
 # about n alpha^2 = 700 on the attack by signs leads further than that (for a beta of 0.3).
@@ -18,7 +18,7 @@ REPEATS, EXACT_REPEATS = 9, 4  # 9 of 9 bound the failures by 0.283, and 0 of 4 
 
 @cache
 def plan():
-    return hf.plan(n0=N, n=N, alpha=ALPHA, beta=BETA)
+    return sh.plan(n0=N, n=N, alpha=ALPHA, beta=BETA)
 
 
 class WithNoise(Defender):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import holdfast as hf
-from holdfast.data import growing
-from holdfast.session.dataset import Dataset
+import surehold as sh
 from runtime import COLUMNS, adaptive_plan, contents, made, opened, records, sql
+from surehold.data import growing
+from surehold.session.dataset import Dataset
 from tampering import bodies, build, copied, edit, found_by, rehash, rewitness, write
 
 # ----------------------------------------------------------------------------- the witness
@@ -194,28 +194,28 @@ def test_a_fresh_ledger_beside_these_segments_has_no_records(clinic, tmp_path) -
         assert dataset.n == 0
         assert len(dataset.verify().strays) == 3
         for file in (clinic / "segments").iterdir():
-            with pytest.raises(hf.InvalidInput, match="in no dataset yet"):
+            with pytest.raises(sh.InvalidInput, match="in no dataset yet"):
                 dataset.append(file)
         assert dataset.n == 0
 
 
 def test_deleting_the_ledger_does_not_make_room_for_a_new_one(clinic) -> None:
     (clinic / "ledger.sqlite").unlink()
-    with pytest.raises(hf.LedgerCorrupt, match="missing"):
+    with pytest.raises(sh.LedgerCorrupt, match="missing"):
         opened(clinic)
-    with pytest.raises(hf.LedgerCorrupt, match="its segments are there but its ledger is not"):
-        hf.create(clinic, plan=adaptive_plan(), columns=COLUMNS)
+    with pytest.raises(sh.LedgerCorrupt, match="its segments are there but its ledger is not"):
+        sh.create(clinic, plan=adaptive_plan(), columns=COLUMNS)
     (clinic / "witness").unlink()
-    with pytest.raises(hf.LedgerCorrupt):
+    with pytest.raises(sh.LedgerCorrupt):
         opened(clinic)
-    with pytest.raises(hf.LedgerCorrupt):
-        hf.create(clinic, plan=adaptive_plan(), columns=COLUMNS)
+    with pytest.raises(sh.LedgerCorrupt):
+        sh.create(clinic, plan=adaptive_plan(), columns=COLUMNS)
 
 
 def test_creating_over_a_dataset_is_refused_and_changes_nothing(clinic) -> None:
     before = contents(clinic)
-    with pytest.raises(hf.InvalidInput, match="created once"):
-        hf.create(clinic, plan=adaptive_plan(), columns=COLUMNS)
+    with pytest.raises(sh.InvalidInput, match="created once"):
+        sh.create(clinic, plan=adaptive_plan(), columns=COLUMNS)
     assert contents(clinic) == before
     assert [path.name for path in clinic.parent.iterdir()] == [clinic.name]
 
@@ -224,7 +224,7 @@ def test_segments_are_not_taken_into_a_new_dataset(clinic, tmp_path) -> None:
     with made(tmp_path / "new") as dataset:
         for file in (clinic / "segments").iterdir():
             for format in (None, "arrow"):
-                with pytest.raises(hf.InvalidInput, match="in no dataset yet"):
+                with pytest.raises(sh.InvalidInput, match="in no dataset yet"):
                     dataset.append(file, format=format)
         assert dataset.n == 0
 
@@ -264,11 +264,11 @@ def test_a_plan_for_more_is_refused_at_open(clinic, template) -> None:
 
 def test_trouble_with_the_disk_is_not_called_corruption(clinic, monkeypatch) -> None:
     def fail(*_: object) -> str:
-        raise hf.StorageFailed("reading", "Input/output error", "see to the disk")
+        raise sh.StorageFailed("reading", "Input/output error", "see to the disk")
 
     with opened(clinic) as dataset:
         monkeypatch.setattr(dataset._data, "text", fail)
-        with pytest.raises(hf.StorageFailed):
+        with pytest.raises(sh.StorageFailed):
             dataset.verify()
 
 
@@ -291,8 +291,8 @@ def test_a_dataset_is_not_opened_twice_as_wide(tmp_path) -> None:
         path = tmp_path / name
         if name == "file":
             path.write_text("")
-        with pytest.raises(hf.InvalidInput, match="the dataset"):
+        with pytest.raises(sh.InvalidInput, match="the dataset"):
             Dataset(path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(hf.InvalidInput, match="a folder that holdfast create made"):
+    with pytest.raises(sh.InvalidInput, match="a folder that surehold create made"):
         Dataset(tmp_path / "empty")

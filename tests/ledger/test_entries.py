@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import holdfast as hf
-from holdfast.ledger.entries import GENESIS, Entry, State, chained, next_entry
+import surehold as sh
 from runtime import made
+from surehold.ledger.entries import GENESIS, Entry, State, chained, next_entry
 
 Bodies = st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=20), max_size=4)
 Steps = st.lists(st.tuples(st.sampled_from(("append", "answer", "seal")), Bodies), max_size=6)
@@ -85,7 +85,7 @@ def test_states_only_grow() -> None:
 
 @pytest.mark.parametrize("body", ["", "nonsense", "[]", "3", '"text"', "null", "{", "NaN"])
 def test_a_body_that_is_no_object_is_named(body: str) -> None:
-    with pytest.raises(hf.LedgerCorrupt, match="one JSON object") as caught:
+    with pytest.raises(sh.LedgerCorrupt, match="one JSON object") as caught:
         Entry(7, "answer", body, GENESIS).read()
     assert caught.value.entry == 7
 
@@ -106,7 +106,7 @@ STATE = State().to_dict()
     ],
 )
 def test_an_entry_without_a_whole_state_is_named(after) -> None:
-    with pytest.raises(hf.LedgerCorrupt, match="state after it") as caught:
+    with pytest.raises(sh.LedgerCorrupt, match="state after it") as caught:
         Entry(7, "answer", json.dumps({"after": after}), GENESIS).state()
     assert caught.value.entry == 7
 

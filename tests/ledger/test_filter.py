@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import holdfast as hf
-from holdfast.ledger.filter import FixedFilter, RecordFilter
-from holdfast.ledger.policy import Policy
-from holdfast.mechanisms import UNIT_BITS
+import surehold as sh
 from runtime import adaptive_plan, batch_plan, rare_plan
+from surehold.ledger.filter import FixedFilter, RecordFilter
+from surehold.ledger.policy import Policy
+from surehold.mechanisms import UNIT_BITS
 
 
 class PerRecord:
@@ -201,7 +201,7 @@ def test_late_budget_may_be_used_early() -> None:
 
 
 def test_a_schedule_that_may_not_be_moved() -> None:
-    plan = hf.plan(n0=50_000, n=150_000, alpha=0.2, beta=0.05, batches=3, certificate="ours-n")
+    plan = sh.plan(n0=50_000, n=150_000, alpha=0.2, beta=0.05, batches=3, certificate="ours-n")
     policy = Policy(plan)
     filter, given = policy.new_filter(), 0
     assert isinstance(filter, FixedFilter)
@@ -245,10 +245,10 @@ def test_no_record_is_charged_more_than_its_budget(order: list[int]) -> None:
 PLANS = {
     "small": adaptive_plan,
     "rare": rare_plan,
-    "one answer": lambda: hf.plan(n0=400, n=400, queries=1, beta=0.1),
-    "asked for": lambda: hf.plan(n0=1_000, n=100_000, queries=1234, beta=0.01),
-    "far": lambda: hf.plan(n0=20_000, n=2_000_000, alpha=0.05, beta=0.05),
-    "adaptive": lambda: hf.plan(n0=50_000, n=150_000, alpha=0.2, beta=0.05, certificate="adaptive"),
+    "one answer": lambda: sh.plan(n0=400, n=400, queries=1, beta=0.1),
+    "asked for": lambda: sh.plan(n0=1_000, n=100_000, queries=1234, beta=0.01),
+    "far": lambda: sh.plan(n0=20_000, n=2_000_000, alpha=0.05, beta=0.05),
+    "adaptive": lambda: sh.plan(n0=50_000, n=150_000, alpha=0.2, beta=0.05, certificate="adaptive"),
 }
 
 

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import holdfast as hf
-from holdfast.ledger.policy import Policy
-from holdfast.queries.measure import GRID_BITS
-from holdfast.theory.transfer import sharp_interval
+import surehold as sh
 from runtime import adaptive_plan, batch_plan, rare_plan
+from surehold.ledger.policy import Policy
+from surehold.queries.measure import GRID_BITS
+from surehold.theory.transfer import sharp_interval
 
 # ---------------------------------------------------------------------------------- rounds
 
 
-def refused(policy: Policy, count: int, held: int | None) -> hf.NotReady:
-    with pytest.raises(hf.NotReady) as caught:
+def refused(policy: Policy, count: int, held: int | None) -> sh.NotReady:
+    with pytest.raises(sh.NotReady) as caught:
         policy.round_for(count, held)
     return caught.value
 
@@ -79,7 +79,7 @@ def test_a_held_round_must_be_scheduled() -> None:
 
 
 def test_one_batch_asks_at_n() -> None:
-    policy = Policy(hf.plan(n0=400, n=400, queries=5, beta=0.1, batches=1))
+    policy = Policy(sh.plan(n0=400, n=400, queries=5, beta=0.1, batches=1))
     assert (policy.first_round, policy.last_round) == (400, 400)
     assert policy.round_for(10_000, None) == 400
     assert refused(policy, 399, None).numbers["more_records"] == 1
@@ -90,7 +90,7 @@ def test_a_round_is_there_and_in_the_plan(count: int, held: int | None, batched:
     policy = Policy(batch_plan() if batched else adaptive_plan())
     try:
         round = policy.round_for(count, held)
-    except hf.NotReady as error:
+    except sh.NotReady as error:
         numbers = error.numbers
     else:
         numbers = None
@@ -117,18 +117,18 @@ def test_a_round_is_there_and_in_the_plan(count: int, held: int | None, batched:
     ],
 )
 def test_plans_that_answer_from_new_records_only_are_refused(settings, tmp_path) -> None:
-    plan = hf.plan(beta=0.1, **settings)
-    with pytest.raises(hf.NotApplicable, match="make a plan with certificate 'sharp'") as caught:
+    plan = sh.plan(beta=0.1, **settings)
+    with pytest.raises(sh.NotApplicable, match="make a plan with certificate 'sharp'") as caught:
         Policy(plan)
     assert caught.value.certificate == plan.certificate
-    with pytest.raises(hf.NotApplicable):
-        hf.create(tmp_path / "refused", plan=plan, columns={"age": "int"})
+    with pytest.raises(sh.NotApplicable):
+        sh.create(tmp_path / "refused", plan=plan, columns={"age": "int"})
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("certificate", ["jlnrss", "jlnrss+", "ours-n", "ours-u", "sharp"])
 def test_one_batch_is_static_data_where_every_noisy_certificate_holds(certificate: str) -> None:
-    plan = hf.plan(n0=100_000, n=100_000, queries=10, beta=0.1, batches=1, certificate=certificate)
+    plan = sh.plan(n0=100_000, n=100_000, queries=10, beta=0.1, batches=1, certificate=certificate)
     policy = Policy(plan)
     assert policy.answers_left(policy.new_filter(), 100_000, 0) == 10
 
@@ -218,7 +218,7 @@ def test_terms_of_a_lopsided_answer_add_up_to_its_width() -> None:
 
 
 def test_a_very_narrow_width_has_room_for_the_rounding_of_its_value() -> None:
-    plan = hf.plan(n0=10**10, n=10**10, queries=10, beta=0.1)
+    plan = sh.plan(n0=10**10, n=10**10, queries=10, beta=0.1)
     policy = Policy(plan)
     assert plan.width < 1e-4
     for unit in (0.25, 1 / 3, 1.0):

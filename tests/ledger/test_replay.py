@@ -6,10 +6,10 @@ import shutil
 
 import pytest
 
-import holdfast as hf
-from holdfast.ledger.store import Store
-from holdfast.session.dataset import Dataset
+import surehold as sh
 from runtime import contents, opened, records, sql
+from surehold.ledger.store import Store
+from surehold.session.dataset import Dataset
 from tampering import (
     KINDS,
     bodies,
@@ -226,7 +226,7 @@ def test_what_is_pending_is_read_from_the_disk_and_not_from_memory(clinic) -> No
         dataset.session().ask("age > 77")  # everything is in memory now
         dataset.verify()
         sql(clinic, "UPDATE pending SET rows = replace(rows, 'Oslo', 'Rome')")
-        with pytest.raises(hf.LedgerCorrupt) as caught:
+        with pytest.raises(sh.LedgerCorrupt) as caught:
             dataset.verify()
     assert caught.value.entry == 8
 
@@ -245,7 +245,7 @@ def test_tables_that_are_edited_under_an_open_dataset(clinic, statement: str) ->
     with opened(clinic) as dataset:
         dataset.session().ask("age > 77")
         sql(clinic, statement)
-        with pytest.raises(hf.LedgerCorrupt):
+        with pytest.raises(sh.LedgerCorrupt):
             dataset.verify()
 
 
@@ -308,7 +308,7 @@ def test_others_may_write_while_a_ledger_is_taken_in(batches, tmp_path, monkeypa
 
 
 def test_opening_does_not_wait_for_whoever_writes(clinic, monkeypatch) -> None:
-    monkeypatch.setattr("holdfast.ledger.store._BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("surehold.ledger.store._BUSY_SECONDS", 0.05)
     with opened(clinic) as one, one._ledger._writer.writing(), opened(clinic) as other:
         assert other.n == 1950
         assert other.verify().answers == 4
@@ -349,5 +349,5 @@ def test_counts_by_round_that_change_under_an_open_dataset(batches, tmp_path) ->
     with opened(path) as one, opened(path) as other:
         sql(path, "UPDATE rounds SET price = 4 - price")
         other.append(records(900, 901))
-        with pytest.raises(hf.LedgerCorrupt):
+        with pytest.raises(sh.LedgerCorrupt):
             one.session().ask("age > 5")

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-import holdfast as hf
-from holdfast.ledger.told import number_told
-from holdfast.queries import form_of
+import surehold as sh
 from runtime import adaptive_plan, batch_plan, made, opened, records, sql
+from surehold.ledger.told import number_told
+from surehold.queries import form_of
 from tampering import (
     bodies,
     changed,
@@ -90,7 +90,7 @@ class Forgery:
         return self
 
     @property
-    def found(self) -> hf.LedgerCorrupt | None:
+    def found(self) -> sh.LedgerCorrupt | None:
         rehash(self.path, self.first)
         rewitness(self.path)
         found = found_by(self.path)
@@ -437,7 +437,7 @@ def test_a_declaration_s_function_has_only_its_hash(forgery, name: str) -> None:
     assert forgery.edit("register", change).found is None
     with (
         opened(forgery.path) as dataset,
-        pytest.raises(hf.InvalidInput, match="as it was registered"),
+        pytest.raises(sh.InvalidInput, match="as it was registered"),
     ):
         dataset.register(YOUTH)
 
@@ -503,5 +503,5 @@ def test_batches_of_every_class_are_replayed(tmp_path, monkeypatch) -> None:
             left = [again._ledger.filter.remaining(t) for t in (200, 800, 1400, 2000)]
             assert left == [dataset._ledger.filter.remaining(t) for t in (200, 800, 1400, 2000)]
         sql(dataset.path, "UPDATE rounds SET price = 9 - price")
-        with pytest.raises(hf.LedgerCorrupt):
+        with pytest.raises(sh.LedgerCorrupt):
             opened(dataset.path)

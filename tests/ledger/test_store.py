@@ -5,11 +5,11 @@ import threading
 
 import pytest
 
-import holdfast as hf
-from holdfast.ledger import store as module
-from holdfast.ledger.entries import Entry, State, next_entry
-from holdfast.ledger.store import Store
-from holdfast.ledger.tables import Pending, RoundTotals, Segment
+import surehold as sh
+from surehold.ledger import store as module
+from surehold.ledger.entries import Entry, State, next_entry
+from surehold.ledger.store import Store
+from surehold.ledger.tables import Pending, RoundTotals, Segment
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_two_connections_write_one_at_a_time(store, path, monkeypatch) -> None:
     try:
         with store.writing():
             with (
-                pytest.raises(hf.StorageFailed, match="another process") as caught,
+                pytest.raises(sh.StorageFailed, match="another process") as caught,
                 other.writing(),
             ):
                 pass
@@ -157,7 +157,7 @@ def test_a_full_disk_is_told_plainly_and_nothing_changes(store) -> None:
     filled(store, 1)
     [pages] = store._connection.execute("PRAGMA page_count").fetchone()
     store._connection.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(hf.StorageFailed, match="full"), store.writing():
+    with pytest.raises(sh.StorageFailed, match="full"), store.writing():
         store.add_pending(Pending(0, 1, "x" * 200_000))
     assert store.pending() == []
     store._connection.execute("PRAGMA max_page_count = 1000000")
@@ -170,9 +170,9 @@ def test_a_closed_store_says_so(path) -> None:
     store = Store.create(path)
     store.close()
     store.close()
-    with pytest.raises(hf.StorageFailed, match="the dataset is closed"):
+    with pytest.raises(sh.StorageFailed, match="the dataset is closed"):
         store.last()
-    with pytest.raises(hf.StorageFailed, match="the dataset is closed"), store.writing():
+    with pytest.raises(sh.StorageFailed, match="the dataset is closed"), store.writing():
         pass
 
 
@@ -192,7 +192,7 @@ def run(path, *statements: str) -> None:
 
 
 def test_a_missing_file_is_not_made_anew(tmp_path) -> None:
-    with pytest.raises(hf.LedgerCorrupt, match="missing"):
+    with pytest.raises(sh.LedgerCorrupt, match="missing"):
         Store(tmp_path / "ledger.sqlite")
     assert list(tmp_path.iterdir()) == []
 
@@ -205,28 +205,28 @@ def test_an_existing_file_is_not_overwritten(store, path) -> None:
 @pytest.mark.parametrize("content", [b"", b"not a database, but long enough to look like one" * 99])
 def test_a_file_that_is_no_ledger(path, content: bytes) -> None:
     path.write_bytes(content)
-    with pytest.raises(hf.LedgerCorrupt):
+    with pytest.raises(sh.LedgerCorrupt):
         Store(path)
 
 
 def test_a_database_of_somebody_else(path) -> None:
     run(path, "CREATE TABLE entries (seq, kind, body, hash)")
-    with pytest.raises(hf.LedgerCorrupt, match="not a database of Holdfast's"):
+    with pytest.raises(sh.LedgerCorrupt, match="not a database of Surehold's"):
         Store(path)
 
 
 @pytest.mark.parametrize(
     ("statement", "says"),
     [
-        ("PRAGMA user_version = 99", "from a newer Holdfast"),
+        ("PRAGMA user_version = 99", "from a newer Surehold"),
         ("PRAGMA user_version = 0", "already exists"),
-        ("PRAGMA application_id = 1", "not a database of Holdfast's"),
+        ("PRAGMA application_id = 1", "not a database of Surehold's"),
     ],
 )
 def test_a_ledger_of_another_format(path, statement: str, says: str) -> None:
     Store.create(path).close()
     run(path, statement)
-    with pytest.raises(hf.LedgerCorrupt, match=says):
+    with pytest.raises(sh.LedgerCorrupt, match=says):
         Store(path)
 
 
@@ -235,7 +235,7 @@ def test_a_ledger_of_another_format(path, statement: str, says: str) -> None:
 def test_tables_that_are_gone(store, path, table: str, how: str) -> None:
     filled(store, 1)
     run(path, how.format(table))
-    with pytest.raises(hf.LedgerCorrupt):
+    with pytest.raises(sh.LedgerCorrupt):
         read_all(store)
 
 
@@ -255,7 +255,7 @@ def test_values_of_another_type_are_named(store, path, change: str) -> None:
     if change == "body = 5":  # a column of text makes it one
         assert store.head().body == "5"
         return
-    with pytest.raises(hf.LedgerCorrupt) as caught:
+    with pytest.raises(sh.LedgerCorrupt) as caught:
         store.head()
     assert caught.value.entry == 2
 
@@ -278,7 +278,7 @@ def test_values_of_another_type_are_named(store, path, change: str) -> None:
 def test_rows_that_can_not_be(store, path, statement: str) -> None:
     filled(store, 1)
     run(path, statement)
-    with pytest.raises(hf.LedgerCorrupt):
+    with pytest.raises(sh.LedgerCorrupt):
         read_all(store)
 
 
@@ -291,7 +291,7 @@ def test_an_index_that_leads_nowhere(store, path) -> None:
         lambda: store.keyed("first"),
         lambda: store.asked(b"\0"),
     ):
-        with pytest.raises(hf.LedgerCorrupt, match="not an answer"):
+        with pytest.raises(sh.LedgerCorrupt, match="not an answer"):
             find()
 
 
@@ -303,7 +303,7 @@ def test_damaged_pages_are_found(path) -> None:
     for at in range(4096 + 40, len(bytes_) - 4096, 4096):
         bytes_[at - 40 : at] = b"\xff" * 40
     path.write_bytes(bytes_)
-    with pytest.raises(hf.LedgerCorrupt):
+    with pytest.raises(sh.LedgerCorrupt):
         damaged(path)
 
 
@@ -312,6 +312,6 @@ def damaged(path) -> None:
     try:
         found = store.damage()
         if found is not None:
-            raise hf.LedgerCorrupt("the ledger", found)
+            raise sh.LedgerCorrupt("the ledger", found)
     finally:
         store.close()

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-import holdfast as hf
-from holdfast.data.growing import GrowingData
+import surehold as sh
 from runtime import opened, sql
+from surehold.data.growing import GrowingData
 from tampering import bodies, build, changed, copied, edit, found_by, rehash, rewitness, write
 
 CHECKED_AGAINST = {
@@ -105,7 +105,7 @@ def test_a_flipped_byte_is_found_before_the_first_answer(filled, tmp_path) -> No
         segment.write_bytes(content[:at] + bytes([content[at] ^ 64]) + content[at + 1 :])
         with opened(path) as dataset:
             before = dataset.session().budget.spent
-            with pytest.raises(hf.LedgerCorrupt, match="its bytes are not those"):
+            with pytest.raises(sh.LedgerCorrupt, match="its bytes are not those"):
                 dataset.session().ask("age > 71")
             assert dataset.session().budget.spent == before
         segment.write_bytes(content)

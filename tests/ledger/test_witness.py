@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import holdfast as hf
-from holdfast.cli import holdfast
-from holdfast.ledger.entries import GENESIS, Entry
-from holdfast.ledger.witness import Witness
-from holdfast.session.dataset import repair_witness
+import surehold as sh
 from runtime import made
+from surehold.cli import surehold
+from surehold.ledger.entries import GENESIS, Entry
+from surehold.ledger.witness import Witness
+from surehold.session.dataset import repair_witness
 
 
 def entry(seq: int) -> Entry:
@@ -46,7 +46,7 @@ def test_made_anew_it_is_another_file(path) -> None:
 
 
 def test_a_missing_witness_is_not_made_anew(tmp_path) -> None:
-    with pytest.raises(hf.LedgerCorrupt, match="missing"):
+    with pytest.raises(sh.LedgerCorrupt, match="missing"):
         Witness(tmp_path / "witness").read()
     assert list(tmp_path.iterdir()) == []
 
@@ -58,13 +58,13 @@ def test_a_missing_witness_is_not_made_anew(tmp_path) -> None:
 def test_a_witness_that_says_nothing(path, content: bytes) -> None:
     path.write_bytes(content)
     witness = Witness(path)
-    with pytest.raises(hf.LedgerCorrupt, match="can't be read"):
+    with pytest.raises(sh.LedgerCorrupt, match="can't be read"):
         witness.read()
 
 
 def test_a_witness_that_can_not_be_opened(tmp_path) -> None:
     (tmp_path / "witness").mkdir()
-    with pytest.raises(hf.StorageFailed, match="opening the witness"):
+    with pytest.raises(sh.StorageFailed, match="opening the witness"):
         Witness(tmp_path / "witness").read()
 
 
@@ -116,43 +116,43 @@ def clinic(tmp_path):
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"\0" * 256)])
 @pytest.mark.parametrize("noted", [True, False])
 def test_a_damaged_witness_is_made_anew(clinic, damage, noted) -> None:
-    with hf.open(clinic) as dataset:
+    with sh.open(clinic) as dataset:
         head = dataset.status().head
     damage(clinic / "witness")
-    with pytest.raises(hf.LedgerCorrupt, match="--repair-witness"):
-        hf.open(clinic)
+    with pytest.raises(sh.LedgerCorrupt, match="--repair-witness"):
+        sh.open(clinic)
     verified = repair_witness(clinic, head[:12] if noted else None)
     assert verified.head == head
-    with hf.open(clinic) as dataset:
+    with sh.open(clinic) as dataset:
         dataset.verify()
 
 
 def test_a_witness_that_can_be_read_is_not_made_anew(clinic) -> None:
     before = (clinic / "witness").read_bytes()
-    with pytest.raises(hf.InvalidInput, match="missing or damaged"):
+    with pytest.raises(sh.InvalidInput, match="missing or damaged"):
         repair_witness(clinic, None)
     assert (clinic / "witness").read_bytes() == before
 
 
 def test_an_older_copy_is_not_repaired_if_a_head_was_noted(clinic) -> None:
     older = (clinic / "ledger.sqlite").read_bytes()
-    with hf.open(clinic) as dataset:
+    with sh.open(clinic) as dataset:
         dataset.session().ask("age > 30")
         head = dataset.status().head
     (clinic / "ledger.sqlite").write_bytes(older)
-    with pytest.raises(hf.InvalidInput, match="missing or damaged"):  # it saw the newer one
+    with pytest.raises(sh.InvalidInput, match="missing or damaged"):  # it saw the newer one
         repair_witness(clinic, None)
     (clinic / "witness").unlink()
-    with pytest.raises(hf.LedgerCorrupt, match="an older copy"):
+    with pytest.raises(sh.LedgerCorrupt, match="an older copy"):
         repair_witness(clinic, head)
     assert not (clinic / "witness").exists()
 
 
 def test_the_command_repairs_it_and_says_what_it_can_not_know(clinic) -> None:
     (clinic / "witness").unlink()
-    run = CliRunner().invoke(holdfast, ["verify", str(clinic), "--repair-witness", "unknown"])
+    run = CliRunner().invoke(surehold, ["verify", str(clinic), "--repair-witness", "unknown"])
     assert run.exit_code == 0, run.output
     assert "nothing here can tell" in " ".join(run.output.split())
     for head in ("zz", "ab"):
-        with pytest.raises(hf.InvalidInput, match="12 digits"):
+        with pytest.raises(sh.InvalidInput, match="12 digits"):
             repair_witness(clinic, head)

@@ -8,11 +8,11 @@ from importlib import import_module
 
 import pytest
 
-import holdfast.mechanisms as package
 import noise_sources
-from holdfast.errors import InvalidInput
-from holdfast.lab import chance
-from holdfast.mechanisms import SCALE, Mechanism, NoiseSource
+import surehold.mechanisms as package
+from surehold.errors import InvalidInput
+from surehold.lab import chance
+from surehold.mechanisms import SCALE, Mechanism, NoiseSource
 
 MODULES = [
     import_module(module.name)

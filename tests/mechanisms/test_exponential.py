@@ -19,13 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from holdfast.errors import InvalidInput
-from holdfast.mechanisms import NoiseSource, SystemNoise, exponential, units_up
-from holdfast.mechanisms.exponential import ExponentialMechanism
-from holdfast.theory.gaussian import profile
-from holdfast.theory.selection import bounded_range_mu
 from mechanisms.goodness import chi_square
 from noise_sources import FastSeededNoise, NoBits, NoNoise, SeededNoise
+from surehold.errors import InvalidInput
+from surehold.mechanisms import NoiseSource, SystemNoise, exponential, units_up
+from surehold.mechanisms.exponential import ExponentialMechanism
+from surehold.theory.gaussian import profile
+from surehold.theory.selection import bounded_range_mu
 
 PLAUSIBLE, REFUTED = 1e-3, 1e-6
 DRAWS = 8_000
@@ -342,7 +342,7 @@ def test_seeded_bits_are_the_same_again():
 
 def test_the_mechanism_is_light_until_it_is_charged():
     code = (
-        "import sys, random; from holdfast.mechanisms.exponential import ExponentialMechanism as E;"
+        "import sys, random; from surehold.mechanisms.exponential import ExponentialMechanism as E;"
         "E(0.5).choose([1, 2], 1, random.Random(1)); print('scipy' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import holdfast
-from holdfast.errors import InvalidInput
-from holdfast.mechanisms import SCALE, UNIT_BITS, ClippedGaussian, to_float, units_down, units_up
+import surehold
 from noise_sources import FastSeededNoise
+from surehold.errors import InvalidInput
+from surehold.mechanisms import SCALE, UNIT_BITS, ClippedGaussian, to_float, units_down, units_up
 
 SIGMAS = st.floats(1e-12, 1e3)
 ROUNDS = st.integers(1, 10**18)
@@ -102,7 +102,7 @@ def test_refuses_a_sigma_that_is_no_noise(sigma):
 
 
 def test_a_plan_admits_exactly_the_queries_it_promises():
-    plan = holdfast.plan(n0=500_000, n=1_500_000, alpha=0.1, beta=0.05)
+    plan = surehold.plan(n0=500_000, n=1_500_000, alpha=0.1, beta=0.05)
     mechanism, budget = ClippedGaussian(plan.sigma), units_down(plan.budget)
     assert plan.max_queries * mechanism.charge(plan.n) <= budget
     assert (plan.max_queries + 1) * mechanism.charge(plan.n) > budget

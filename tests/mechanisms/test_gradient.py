@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.errors import InvalidInput
-from holdfast.mechanisms import SCALE, UNIT_BITS, ClippedGaussian, units_up
-from holdfast.mechanisms.gradient import GaussianVector
 from noise_sources import FastSeededNoise
+from surehold.errors import InvalidInput
+from surehold.mechanisms import SCALE, UNIT_BITS, ClippedGaussian, units_up
+from surehold.mechanisms.gradient import GaussianVector
 
 SIGMAS = st.floats(1e-6, 1e3)
 ROUNDS = st.integers(1, 10**9)

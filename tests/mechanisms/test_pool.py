@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.errors import InvalidInput
-from holdfast.mechanisms import SystemNoise, noise, system_noise
+import surehold
+from surehold.errors import InvalidInput
+from surehold.mechanisms import SystemNoise, noise, system_noise
 
-SOURCE = Path(holdfast.__file__).parent
+SOURCE = Path(surehold.__file__).parent
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_nothing_of_a_draw_is_shown_or_copied():
 
 FORK = """
 import os, sys, time
-from holdfast.mechanisms import SystemNoise, noise, system_noise
+from surehold.mechanisms import SystemNoise, noise, system_noise
 pools = [system_noise(), SystemNoise()]
 for pool in pools:
     pool.draw(600)  # so few are left that a thread is filling while we fork

@@ -17,11 +17,11 @@ from opendp.mod import enable_features
 from scipy.special import ndtr
 from scipy.stats import kstest
 
-from holdfast.mechanisms import sampler
-from holdfast.mechanisms.noise import SCALE, SystemBits
-from holdfast.mechanisms.sampler import bernoulli, bernoulli_exp, discrete_gaussian, uniform
 from mechanisms.goodness import chi_square, gaussian_p_value, two_sample_p_value
 from noise_sources import FastSeededNoise, SeededNoise
+from surehold.mechanisms import sampler
+from surehold.mechanisms.noise import SCALE, SystemBits
+from surehold.mechanisms.sampler import bernoulli, bernoulli_exp, discrete_gaussian, uniform
 
 PLAUSIBLE = 1e-3
 REFUTED = 1e-6

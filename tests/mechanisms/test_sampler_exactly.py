@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from mpmath import mp, mpf
 
-from holdfast.mechanisms import sampler
+from surehold.mechanisms import sampler
 
 TINY = Fraction(1, 2**60)
 

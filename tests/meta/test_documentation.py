@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast import (
+from surehold import (
     Answer,
     Appended,
     Budget,
@@ -26,7 +26,7 @@ from holdfast import (
     errors,
     plan,
 )
-from holdfast.cli import exit_code, holdfast, main
+from surehold.cli import exit_code, main, surehold
 
 ROOT = Path(__file__).parents[2]
 PLAN = ROOT / "docs" / "reference" / "plan.md"
@@ -39,7 +39,7 @@ PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(ROOT.glo
 ERRORS = [
     error
     for _, error in inspect.getmembers(errors, inspect.isclass)
-    if issubclass(error, errors.HoldfastError)
+    if issubclass(error, errors.SureholdError)
 ]
 
 
@@ -58,15 +58,15 @@ def options(command: click.Command, path: str) -> list[str]:
     return [name for option in found for name in (*option.opts, *option.secondary_opts)]
 
 
-COMMANDS = dict(commands(holdfast, "holdfast"))
+COMMANDS = dict(commands(surehold, "surehold"))
 OPTIONS = [(path, name) for path, command in COMMANDS.items() for name in options(command, path)]
 
 
 def page_of(path: str) -> str:
     """Where a command is described."""
-    if path.startswith(("holdfast serve", "holdfast token", "holdfast mcp")):
+    if path.startswith(("surehold serve", "surehold token", "surehold mcp")):
         return HTTP
-    return LAB if path.startswith("holdfast lab") else TEXT
+    return LAB if path.startswith("surehold lab") else TEXT
 
 
 def names_option(text: str, option: str) -> bool:
@@ -138,14 +138,14 @@ def test_nothing_else_is_in_the_object():
 @pytest.mark.parametrize("error", ERRORS)
 def test_every_exception_is_named_with_its_exit_code(error):
     assert names(TEXT, error.__name__)
-    if error is not errors.HoldfastError:
+    if error is not errors.SureholdError:
         [row] = [line for line in TEXT.splitlines() if f"| `{error.__name__}`" in line]
         assert row.startswith(f"| {exit_code(error.__new__(error))} |")
 
 
 def test_every_attribute_of_an_exception_is_named():
     for error in ERRORS:
-        given = [] if error is errors.HoldfastError else inspect.signature(error).parameters
+        given = [] if error is errors.SureholdError else inspect.signature(error).parameters
         assert [name for name in given if not names(TEXT, name)] == []
 
 
@@ -161,7 +161,7 @@ def test_console_examples_are_true(command, output, capsys, monkeypatch, tmp_pat
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
     program, *arguments = shlex.split(command)
-    assert program == "holdfast"
+    assert program == "surehold"
     with pytest.raises(SystemExit):
         main(arguments)
     shown = capsys.readouterr()
@@ -188,7 +188,7 @@ class TestThatTheChecksCanFail:
         assert broken_links(PLAN, page) == ["nowhere.md#x"]
 
     def test_example(self):
-        assert examples("```console\n$ holdfast a\none\ntwo\n$ holdfast b\n```\n") == [
-            ("holdfast a", "one\ntwo\n"),
-            ("holdfast b", ""),
+        assert examples("```console\n$ surehold a\none\ntwo\n$ surehold b\n```\n") == [
+            ("surehold a", "one\ntwo\n"),
+            ("surehold b", ""),
         ]

@@ -7,12 +7,12 @@ import pickle
 
 import pytest
 
-from holdfast import errors
+from surehold import errors
 
 KINDS = [
     kind
     for _, kind in inspect.getmembers(errors, inspect.isclass)
-    if issubclass(kind, errors.HoldfastError)
+    if issubclass(kind, errors.SureholdError)
 ]
 ARGUMENTS = {
     "reason": "why",
@@ -23,7 +23,7 @@ ARGUMENTS = {
 }
 
 
-def made(kind: type[errors.HoldfastError]) -> errors.HoldfastError:
+def made(kind: type[errors.SureholdError]) -> errors.SureholdError:
     """An error with a value for each parameter that has to be given."""
     if kind.__init__ is Exception.__init__:
         return kind("message")

@@ -129,8 +129,8 @@ class TestThatTheChecksCanFail:
         ("old", "new", "source"),
         [
             ("costs 3.418e-05; 1 answer", "costs 3.418e-05; 2 answers", 's.quote("minutes > 50")'),
-            ("room for 16 answers more", "room for 15 answers more", "%%bash\nholdfast ask rides"),
-            ("$ echo $?\n3\n", "$ echo $?\n0\n", "%%bash\nholdfast ask danish-rides"),
+            ("room for 16 answers more", "room for 15 answers more", "%%bash\nsurehold ask rides"),
+            ("$ echo $?\n3\n", "$ echo $?\n0\n", "%%bash\nsurehold ask danish-rides"),
         ],
     )
     def test_outputs(self, tmp_path, old, new, source):
@@ -139,16 +139,16 @@ class TestThatTheChecksCanFail:
         assert all(wrong.startswith(source) for wrong, _, _ in found)
 
     def test_noise_is_no_difference_and_a_width_is(self):
-        cell = notebooks.Cell("code", "%%bash\nholdfast ask", "0.1 ± 0.05  [0.05, 0.15]  n = 9\n")
+        cell = notebooks.Cell("code", "%%bash\nsurehold ask", "0.1 ± 0.05  [0.05, 0.15]  n = 9\n")
         assert is_told(cell, "0.2 ± 0.05  [0.15, 0.25]  n = 9\n")
         assert not is_told(cell, "0.2 ± 0.06  [0.14, 0.26]  n = 9\n")
         assert not is_told(cell, "0.2 ± 0.05  [0.15, 0.25]  n = 10\n")
-        rate = notebooks.Cell("code", "%%bash\nholdfast ask", "Oslo  0.5  [0.4, 0.6]\n")
+        rate = notebooks.Cell("code", "%%bash\nsurehold ask", "Oslo  0.5  [0.4, 0.6]\n")
         assert is_told(rate, "Oslo  0.6  [0.5, 0.7]\n")
         assert not is_told(rate, "Bergen  0.5  [0.4, 0.6]\n")
 
     @pytest.mark.parametrize(
-        "code", ["```python\n>>> 1 / 0\n1\n\n```\n", "```console\n$ holdfast status nowhere\n```\n"]
+        "code", ["```python\n>>> 1 / 0\n1\n\n```\n", "```console\n$ surehold status nowhere\n```\n"]
     )
     def test_cells_that_fail(self, tmp_path, code):
         page = tmp_path / "page.md"

@@ -10,26 +10,26 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
+import surehold
 
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src" / "holdfast"
+SOURCE = ROOT / "src" / "surehold"
 
 
 def test_all_is_what_is_public():
-    public = {name for name in dir(holdfast) if not name.startswith("_")}
-    assert public == set(holdfast.__all__) - {"__version__"}
-    assert all(getattr(holdfast, name) is not None for name in holdfast.__all__)
-    assert sorted(holdfast.__all__, key=str) == list(holdfast.__all__)
+    public = {name for name in dir(surehold) if not name.startswith("_")}
+    assert public == set(surehold.__all__) - {"__version__"}
+    assert all(getattr(surehold, name) is not None for name in surehold.__all__)
+    assert sorted(surehold.__all__, key=str) == list(surehold.__all__)
 
 
 def test_an_unknown_name_is_an_attribute_error():
-    assert not hasattr(holdfast, "plans")
+    assert not hasattr(surehold, "plans")
 
 
 def test_version_is_the_projects():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert holdfast.__version__ == project["version"]
+    assert surehold.__version__ == project["version"]
     changes = (ROOT / "CHANGELOG.md").read_text()
     assert "## Unreleased" in changes or f"## {project['version']}" in changes
 
@@ -72,7 +72,7 @@ def test_what_is_subclassed_has_an_upper_bound():
 
 def test_importing_and_help_load_nothing_heavy():
     code = (
-        "import sys, holdfast.cli; "
+        "import sys, surehold.cli; "
         "print([m for m in ('numpy', 'scipy', 'matplotlib', 'rich') if m in sys.modules])"
     )
     finished = subprocess.run(
@@ -132,6 +132,6 @@ def test_the_wheel_holds_the_package_and_its_types(tmp_path):
     names = set(zipfile.ZipFile(wheel).namelist())
     pages = (path for path in (SOURCE / "server" / "pages").rglob("*") if path.is_file())
     files = [*SOURCE.rglob("*.py"), *pages]
-    expected = {f"holdfast/{path.relative_to(SOURCE)}" for path in files}
-    assert expected | {"holdfast/py.typed"} <= names
+    expected = {f"surehold/{path.relative_to(SOURCE)}" for path in files}
+    assert expected | {"surehold/py.typed"} <= names
     assert not any(name.startswith("tests") for name in names)

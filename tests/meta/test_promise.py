@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import plan
+from surehold import plan
 
 DOCS = Path(__file__).parents[2] / "docs"
 PROMISE = (DOCS / "explanation" / "promise.md").read_text(encoding="utf-8")

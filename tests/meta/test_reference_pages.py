@@ -12,13 +12,13 @@ import commands
 import polars as pl
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from documents import ROOT
-from holdfast import errors, lab
-from holdfast.cli import exit_code
-from holdfast.ledger.entries import Kind
-from holdfast.planning.plans import CERTIFICATE_NAMES
 from runtime import made, sql
+from surehold import errors, lab
+from surehold.cli import exit_code
+from surehold.ledger.entries import Kind
+from surehold.planning.plans import CERTIFICATE_NAMES
 
 REFERENCE = ROOT / "docs" / "reference"
 API = "\n".join(
@@ -59,12 +59,12 @@ def entries(text: str) -> list[str]:
 
 def public() -> dict[str, object]:
     """Every public name of the library and of its lab."""
-    found = {f"holdfast.{name}": getattr(hf, name) for name in hf.__all__}
-    return found | {f"holdfast.lab.{name}": getattr(lab, name) for name in lab.__all__}
+    found = {f"surehold.{name}": getattr(sh, name) for name in sh.__all__}
+    return found | {f"surehold.lab.{name}": getattr(lab, name) for name in lab.__all__}
 
 
 def missing_entries(text: str) -> set[str]:
-    return set(public()) - {"holdfast.__version__", *entries(text)}
+    return set(public()) - {"surehold.__version__", *entries(text)}
 
 
 def empty_entries(text: str) -> list[str]:
@@ -75,7 +75,7 @@ def empty_entries(text: str) -> list[str]:
 
 def test_every_public_name_has_an_entry():
     assert missing_entries(API) == set()
-    assert "`holdfast.__version__`" in API
+    assert "`surehold.__version__`" in API
 
 
 def test_every_entry_is_of_a_public_name():
@@ -96,7 +96,7 @@ def test_the_page_of_the_command_is_what_the_command_says():
 
 def test_every_command_is_on_it():
     headings = sections(COMMANDS)
-    assert {f"holdfast {name}" for name in commands.holdfast.commands} <= set(headings)
+    assert {f"surehold {name}" for name in commands.surehold.commands} <= set(headings)
 
 
 # -------------------------------------------------------------------------------------- errors
@@ -104,13 +104,13 @@ def test_every_command_is_on_it():
 KINDS = {
     name: kind
     for name, kind in inspect.getmembers(errors, inspect.isclass)
-    if issubclass(kind, errors.HoldfastError)
+    if issubclass(kind, errors.SureholdError)
 }
 
 
-def attributes(kind: type[errors.HoldfastError]) -> set[str]:
+def attributes(kind: type[errors.SureholdError]) -> set[str]:
     """What an error carries: all that is assigned to it when it is made."""
-    if kind is errors.HoldfastError:
+    if kind is errors.SureholdError:
         return set()
     return set(re.findall(r"^ +self\.(\w+) = ", inspect.getsource(kind), re.MULTILINE))
 
@@ -122,7 +122,7 @@ def errors_wrong(text: str) -> list[str]:
     wrong += [name for name in found if name not in KINDS]
     for name, kind in KINDS.items():
         about, code = found.get(name, ""), exit_code(kind.__new__(kind))
-        if kind is errors.HoldfastError:
+        if kind is errors.SureholdError:
             continue
         if listed(about) - {"attribute"} != attributes(kind):
             wrong.append(f"{name}: attributes")
@@ -130,10 +130,10 @@ def errors_wrong(text: str) -> list[str]:
             wrong.append(f"{name}: exit code")
         if f"| {code} | [`{name}`](#{name.lower()}) |" not in text:
             wrong.append(f"{name}: row in the table")
-        others = {base.__name__ for base in kind.__bases__} - {"HoldfastError"}
+        others = {base.__name__ for base in kind.__bases__} - {"SureholdError"}
         if not others <= codes(about):
             wrong.append(f"{name}: bases")
-        if f"holdfast.errors.{name}: " not in about and name != "Unreachable":
+        if f"surehold.errors.{name}: " not in about and name != "Unreachable":
             wrong.append(f"{name}: example")
     return wrong
 
@@ -191,21 +191,21 @@ def test_words_stand_under_their_letters():
 def every_kind(tmp_path_factory):
     """A dataset with an entry of every kind, and a result of every kind."""
     path = tmp_path_factory.mktemp("format") / "clinic"
-    plan = hf.plan(n0=20_000, n=100_000, alpha=0.3, beta=0.1)
+    plan = sh.plan(n0=20_000, n=100_000, alpha=0.3, beta=0.1)
     with made(path, plan, 100) as dataset:
         numbers = pl.int_range(20_000, eager=True)
         table = {"age": numbers % 90, "bmi": numbers % 50 * 1.0}
         dataset.append(pl.DataFrame(table).with_columns(city=pl.lit("Oslo")), key="records")
-        dataset.register(hf.Statistic("half", lambda table: 0.5, constant=1, columns=["age"]))
+        dataset.register(sh.Statistic("half", lambda table: 0.5, constant=1, columns=["age"]))
         session = dataset.session()
         session.ask("age > 65", key="one")
         session.ask("age > 65", key="two")
-        session.ask(hf.histogram("city", cells=["Oslo", "Bergen"]))
-        session.ask(hf.select(["age > 20", "age > 40"], price=16))
-        session.ask(hf.fit("logistic", target="age > 50", features={"bmi": (0, 50)}, price=10))
-        session.ask(hf.rate("age > 50", given="bmi > 20"))
-        session.ask(hf.gate("age > 66", at_most=0.9))
-        session.ask(hf.means("bmi", 0, 50, by="city", cells=["Oslo"]))
+        session.ask(sh.histogram("city", cells=["Oslo", "Bergen"]))
+        session.ask(sh.select(["age > 20", "age > 40"], price=16))
+        session.ask(sh.fit("logistic", target="age > 50", features={"bmi": (0, 50)}, price=10))
+        session.ask(sh.rate("age > 50", given="bmi > 20"))
+        session.ask(sh.gate("age > 66", at_most=0.9))
+        session.ask(sh.means("bmi", 0, 50, by="city", cells=["Oslo"]))
     return path
 
 
@@ -292,12 +292,12 @@ class TestThatTheChecksCanFail:
     """The same checks on doctored pages."""
 
     def test_api(self):
-        assert "holdfast.rate" in missing_entries(API.replace("::: holdfast.rate\n", ""))
-        assert "holdfast.rates" in empty_entries(API + "\n::: holdfast.rates\n")
-        assert "holdfast.rate" in empty_entries(API + "\n::: holdfast.rate\n")
+        assert "surehold.rate" in missing_entries(API.replace("::: surehold.rate\n", ""))
+        assert "surehold.rates" in empty_entries(API + "\n::: surehold.rates\n")
+        assert "surehold.rate" in empty_entries(API + "\n::: surehold.rate\n")
 
     def test_command(self, monkeypatch):
-        monkeypatch.setattr(commands.holdfast.commands["plan"], "help", "Other words.")
+        monkeypatch.setattr(commands.surehold.commands["plan"], "help", "Other words.")
         assert commands.page() != COMMANDS
 
     @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ class TestThatTheChecksCanFail:
                 "LedgerCorrupt: row in the table",
             ),
             ("also an `OSError`", "", "StorageFailed: bases"),
-            ("holdfast.errors.MissingExtra: ", "", "MissingExtra: example"),
+            ("surehold.errors.MissingExtra: ", "", "MissingExtra: example"),
         ],
     )
     def test_errors(self, right, wrong, objection):

@@ -89,7 +89,7 @@ def reader(capsys, monkeypatch, tmp_path):
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    monkeypatch.delenv("HOLDFAST_TOKEN", raising=False)
+    monkeypatch.delenv("SUREHOLD_TOKEN", raising=False)
     before = dict(os.environ)
     reader = Reader(tmp_path, capsys.readouterr)
     yield reader
@@ -122,11 +122,11 @@ class TestThatTheChecksCanFail:
     @pytest.mark.parametrize(
         ("fence", "objection"),
         [
-            ("python\nimport holdfast\n", "Python that is no example"),
+            ("python\nimport surehold\n", "Python that is no example"),
             ("python\n>>> 1  # doctest: +SKIP\n", "skipped"),
-            ("bash\nholdfast --help\n", "a fence of bash"),
-            ("\nholdfast --help\n", "a fence of no language"),
-            ("console\nholdfast --help\n", "without a command"),
+            ("bash\nsurehold --help\n", "a fence of bash"),
+            ("\nsurehold --help\n", "a fence of no language"),
+            ("console\nsurehold --help\n", "without a command"),
             ('json\n{"a": 1,}\n', "json that can't be read"),
             ("yaml\na: [1\n", "yaml that can't be read"),
             ("toml\na = \n", "toml that can't be read"),
@@ -153,27 +153,27 @@ class TestThatTheChecksCanFail:
         assert len(self.run("```text\n$ echo one\ntwo\n```\n", reader)) == 1
 
     def test_command_that_fails(self, reader):
-        [wrong] = self.run("```console\n$ holdfast status nowhere\n```\n", reader)
+        [wrong] = self.run("```console\n$ surehold status nowhere\n```\n", reader)
         assert "ended with 2" in wrong
         [wrong] = self.run("```console\n$ false\n```\n", reader)
         assert "ended with 1" in wrong
 
     def test_error_that_is_shown(self, reader):
-        text = "```console\n$ holdfast status nowhere\nholdfast: the dataset must ...\n```\n"
+        text = "```console\n$ surehold status nowhere\nsurehold: the dataset must ...\n```\n"
         assert self.run(text, reader) == []
         assert len(self.run(text.replace("must", "need not"), reader)) == 1
 
     def test_exit_code(self, reader):
-        text = "```console\n$ holdfast status nowhere\nholdfast: ...\n$ echo $?\n2\n```\n"
+        text = "```console\n$ surehold status nowhere\nsurehold: ...\n$ echo $?\n2\n```\n"
         assert self.run(text, reader) == []
         assert len(self.run(text.replace("\n2\n", "\n0\n"), reader)) == 1
 
     def test_what_is_served_and_exported(self, reader):
         clinic(reader.folder / "clinic")
         text = (
-            "```console\n$ holdfast serve clinic\nserving at http://127.0.0.1:8750 (...\n"
-            "$ export HOLDFAST_TOKEN=$(holdfast token create clinic --analyst ann)\n...\n"
-            '$ holdfast ask http://127.0.0.1:8750 smoker --json\n..."analyst": "ann"...\n```\n'
+            "```console\n$ surehold serve clinic\nserving at http://127.0.0.1:8750 (...\n"
+            "$ export SUREHOLD_TOKEN=$(surehold token create clinic --analyst ann)\n...\n"
+            '$ surehold ask http://127.0.0.1:8750 smoker --json\n..."analyst": "ann"...\n```\n'
         )
         assert self.run(text, reader) == []
         [wrong] = self.run(text.replace("smoker", "smokes"), reader)[-1:]
@@ -189,12 +189,12 @@ class TestThatTheChecksCanFail:
         assert self.run(text, reader, page="README.md") == []  # where pytest runs it by itself
 
     def test_verdicts(self):
-        gate = "holdfast gate clinic smoker --at-most 0.3"
+        gate = "surehold gate clinic smoker --at-most 0.3"
         assert may_end_with(7, Call(gate, "", 1))
         assert may_end_with(7, Call(gate, "undecided: at most 0.3 wanted, ...\n", 1))
         assert not may_end_with(7, Call(gate, "pass: at most 0.3 wanted, ...\n", 1))
         assert not may_end_with(3, Call(gate, "", 1))
-        assert not may_end_with(6, Call("holdfast ask clinic smoker", "", 1))
+        assert not may_end_with(6, Call("surehold ask clinic smoker", "", 1))
 
     @pytest.mark.parametrize(
         ("shown", "output"),

@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import pytest
 
-import holdfast.theory
-from holdfast.errors import InvalidInput
-from holdfast.planning.figures import figure_named
-from holdfast.theory.certificates import Batches, Certificate, get
+import surehold.theory
+from surehold.errors import InvalidInput
+from surehold.planning.figures import figure_named
+from surehold.theory.certificates import Batches, Certificate, get
 
 ROOT = Path(__file__).parents[2]
 MAP = (ROOT / "docs" / "reference" / "theorem-map.md").read_text(encoding="utf-8")
-THEORY = "holdfast.theory."
+THEORY = "surehold.theory."
 NOTHING = "—"
 
 # The results of the paper, in its order: each has a row, whether or not it is software.
@@ -81,8 +81,8 @@ def names_in(text: str) -> set[str]:
 
 
 def resolve(name: str) -> object:
-    """The object of a name relative to holdfast.theory, or of a full one."""
-    parts = (name if name.startswith("holdfast.") else THEORY + name).split(".")
+    """The object of a name relative to surehold.theory, or of a full one."""
+    parts = (name if name.startswith("surehold.") else THEORY + name).split(".")
     found: object = None
     for i, part in enumerate(parts):
         try:
@@ -103,7 +103,7 @@ def is_there(name: str) -> bool:
 def public_names() -> dict[str, object]:
     """Every function and class that a module of the theory defines and does not hide."""
     found: dict[str, object] = {}
-    for module in _modules(holdfast.theory):
+    for module in _modules(surehold.theory):
         for name, thing in vars(module).items():
             defined = inspect.isfunction(thing) or inspect.isclass(thing)
             if defined and thing.__module__ == module.__name__ and not name.startswith("_"):

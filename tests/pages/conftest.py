@@ -24,10 +24,10 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-import holdfast as hf
-from holdfast.planning import Plan
+import surehold as sh
 from runtime import made
 from service import served
+from surehold.planning import Plan
 
 PATIENT = 60_000  # ms: on a busy machine things take their time, and nothing waits in vain
 expect.set_options(timeout=PATIENT)
@@ -45,14 +45,14 @@ QUERIES = (
 
 def chromium_of(playwright: Playwright) -> str:
     """Where a browser is, Playwright's own if need be; without one these tests say so."""
-    named = os.environ.get("HOLDFAST_CHROMIUM")
+    named = os.environ.get("SUREHOLD_CHROMIUM")
     found = named or next(filter(None, map(shutil.which, NAMES)), None)
     found = found or playwright.chromium.executable_path
     if not Path(found).exists():
         pytest.fail(
             "tests of the page need a browser, and there is no chromium, chromium-browser or "
             "google-chrome on the path: install one (Debian: apt install chromium), or say where "
-            "it is in HOLDFAST_CHROMIUM"
+            "it is in SUREHOLD_CHROMIUM"
         )
     return found
 
@@ -97,7 +97,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
         count: int = 2000,
         queries: tuple[str, ...] = (),
         plan: Plan | None = None,
-        prepare: Callable[[hf.Dataset], None] | None = None,
+        prepare: Callable[[sh.Dataset], None] | None = None,
         token: str | None = None,
     ) -> Server:
         path = tmp_path / f"clinic{len(running)}"
@@ -127,7 +127,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         dataset.append([{"age": 99, "bmi": 20.0, "city": "Oslo"}] * 10)
         for query in QUERIES:
             session.ask(query)
-        dataset.session("mira").ask(hf.select(["age > 3", "age > 50"], price=4))
+        dataset.session("mira").ask(sh.select(["age > 3", "age > 50"], price=4))
     with served(path) as url:
         yield Server(url)
 

@@ -4,7 +4,7 @@ from urllib.parse import parse_qs
 
 from playwright.sync_api import expect
 
-import holdfast as hf
+import surehold as sh
 
 
 def _said(page):
@@ -18,7 +18,7 @@ def test_it_starts_from_the_plan_of_the_dataset(clinic, open_page):
     plan = clinic.get("/v1/plan")
     expect(page.get_by_label("n0, exactly")).to_have_value(str(plan["n0"]))
     expect(page.get_by_label("the last, n, exactly")).to_have_value(str(plan["n"]))
-    best = hf.compare(n0=plan["n0"], n=plan["n"], alpha=plan["alpha"], beta=plan["beta"])[0]
+    best = sh.compare(n0=plan["n0"], n=plan["n"], alpha=plan["alpha"], beta=plan["beta"])[0]
     spoken = page.locator(".spoken")
     expect(spoken).to_contain_text(f"at most {best.queries:,} if all come at n")
     now, evenly = plan["paces"]["at_n0"], plan["paces"]["evenly"]
@@ -28,7 +28,7 @@ def test_it_starts_from_the_plan_of_the_dataset(clinic, open_page):
 def test_a_slider_moved_by_keyboard_redraws(clinic, open_page):
     page = open_page(f"{clinic.url}/explore?n0=50000&n=100000&alpha=0.1&beta=0.05")
     spoken = page.locator(".spoken")
-    first = hf.compare(n0=50_000, n=100_000, alpha=0.1, beta=0.05)[0]
+    first = sh.compare(n0=50_000, n=100_000, alpha=0.1, beta=0.05)[0]
     expect(spoken).to_contain_text(f"at most {first.queries:,} if")
     before = page.locator(".comparison svg").get_attribute("aria-label")
     page.get_by_role("slider", name="alpha").focus()
@@ -36,7 +36,7 @@ def test_a_slider_moved_by_keyboard_redraws(clinic, open_page):
         page.keyboard.press("ArrowRight")
     alpha = float(page.get_by_label("alpha, exactly").input_value())
     assert alpha > 0.1
-    entries = hf.compare(n0=50_000, n=100_000, alpha=alpha, beta=0.05)
+    entries = sh.compare(n0=50_000, n=100_000, alpha=alpha, beta=0.05)
     expect(spoken).to_contain_text(f"at most {entries[0].queries:,} if")
     label = page.locator(".comparison svg").get_attribute("aria-label")
     assert label != before
@@ -50,12 +50,12 @@ def test_a_deep_link_restores_everything(clinic, open_page):
     said = {"n0": "500000", "n": "1500000", "queries": "100000", "beta": "0.01", "batches": "100"}
     link = "&".join(f"{name}={value}" for name, value in said.items())
     page = open_page(f"{clinic.url}/explore?{link}")
-    best = hf.compare(n0=500_000, n=1_500_000, queries=100_000, beta=0.01, batches=100)[0]
+    best = sh.compare(n0=500_000, n=1_500_000, queries=100_000, beta=0.01, batches=100)[0]
     shown = page.locator(".spoken")
     expect(shown).to_contain_text("100,000 questions")
     expect(shown).to_contain_text("probability 99%")
     assert best.width is not None
-    expect(shown).to_contain_text(f"± {hf.numerals.width(best.width)}")
+    expect(shown).to_contain_text(f"± {sh.numerals.width(best.width)}")
     expect(page.locator(".comparison")).to_contain_text("As a table")
     assert page.locator("#twin-link").get_attribute("href") == f"/v1/compare?{link}"
     page.get_by_text("As a table").click()

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-import holdfast as hf
+import surehold as sh
 
 
 def _shown(page, name):
@@ -78,7 +78,7 @@ def test_exhausted(serve, open_page):
             while True:
                 session.ask(f"age > {number}")
                 number += 1
-        except hf.errors.BudgetExhausted:
+        except sh.errors.BudgetExhausted:
             pass
 
     page = open_page(serve(count=200, prepare=spend).url)

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from holdfast.server.tokens import TokenBook
+from surehold.server.tokens import TokenBook
 
 
 @pytest.fixture

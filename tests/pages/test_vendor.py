@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
+import surehold
 
-STATIC = Path(holdfast.__file__).parent / "server" / "pages" / "static"
+STATIC = Path(surehold.__file__).parent / "server" / "pages" / "static"
 SHELVES = [STATIC / "vendor", Path(__file__).parent / "vendor"]
 
 

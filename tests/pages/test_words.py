@@ -2,8 +2,8 @@
 
 import random
 
-from holdfast import numerals
-from holdfast.session.answers import shown_interval
+from surehold import numerals
+from surehold.session.answers import shown_interval
 
 
 def _numbers(seed, count):

@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import pytest
 
-import holdfast as hf
-from holdfast.mechanisms.noise import SCALE
-from holdfast.planning.certified import _WIDEST, check_certified
-from holdfast.queries import GRID_BITS
+import surehold as sh
+from surehold.mechanisms.noise import SCALE
+from surehold.planning.certified import _WIDEST, check_certified
+from surehold.queries import GRID_BITS
 
 PLANS = {
     "adaptive": {"alpha": 0.3},
@@ -25,13 +25,13 @@ PLANS = {
 
 
 def made(name):
-    return hf.plan(n0=2_000, n=5_000, beta=0.05, **PLANS[name])
+    return sh.plan(n0=2_000, n=5_000, beta=0.05, **PLANS[name])
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_plans_are_certified(name):
     check_certified(made(name))
-    check_certified(hf.Plan.from_json(made(name).to_json()))
+    check_certified(sh.Plan.from_json(made(name).to_json()))
 
 
 @pytest.mark.parametrize("name", ["adaptive", "batches", "rare", "ours-n"])
@@ -57,8 +57,8 @@ def test_edited_plans_are_refused(name, change, tmp_path):
         if values[field] is not None:
             scaled = values[field] * factor
             values[field] = int(scaled) if isinstance(values[field], int) else scaled
-    with pytest.raises(hf.InvalidInput, match="of the plan"):
-        hf.create(tmp_path / "d", plan=values, columns={"x": "int"})
+    with pytest.raises(sh.InvalidInput, match="of the plan"):
+        sh.create(tmp_path / "d", plan=values, columns={"x": "int"})
     assert not (tmp_path / "d").exists()
 
 
@@ -74,8 +74,8 @@ def test_plans_that_were_edited_slightly(name, slightly):
     if values["budget"] is not None:
         edits.append({"budget": values["budget"] * (1 + slightly)})
     for edit in edits:
-        with pytest.raises(hf.InvalidInput, match="of the plan"):
-            check_certified(hf.Plan.from_dict({**values, **edit}))
+        with pytest.raises(sh.InvalidInput, match="of the plan"):
+            check_certified(sh.Plan.from_dict({**values, **edit}))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -95,10 +95,10 @@ def test_whatever_plan_is_made_is_certified(seed):
         if asked["n"] == n0 and way.get("batches", 1) > 1:
             continue
         try:
-            plan = hf.plan(**asked, **way)
-        except hf.Unreachable:
+            plan = sh.plan(**asked, **way)
+        except sh.Unreachable:
             continue
-        check_certified(hf.Plan.from_json(plan.to_json()))
+        check_certified(sh.Plan.from_json(plan.to_json()))
 
 
 def test_what_the_rounding_of_a_brier_score_needs():
@@ -125,16 +125,16 @@ def test_what_the_rounding_of_a_brier_score_needs():
     assert covered(int(_WIDEST))
     assert not covered(4 * int(_WIDEST))
     values = {**made("adaptive").to_dict(), "sigma": 2.0**80}
-    with pytest.raises(hf.InvalidInput, match="sigma of the plan"):
-        check_certified(hf.Plan.from_dict(values))
+    with pytest.raises(sh.InvalidInput, match="sigma of the plan"):
+        check_certified(sh.Plan.from_dict(values))
 
 
 @pytest.mark.parametrize("constant", ["offset", "kappa", "epsilon"])
 def test_the_constants_of_a_lopsided_plan(constant, tmp_path):
     values = made("rare").to_dict()
     values["constants"][constant] *= 0.9
-    with pytest.raises(hf.InvalidInput, match="of the plan"):
-        hf.create(tmp_path / "d", plan=values, columns={"x": "int"})
+    with pytest.raises(sh.InvalidInput, match="of the plan"):
+        sh.create(tmp_path / "d", plan=values, columns={"x": "int"})
 
 
 SELECTING = [
@@ -146,12 +146,12 @@ SELECTING = [
 
 @pytest.mark.parametrize("asked", SELECTING, ids=lambda asked: asked["certificate"])
 def test_what_widths_of_selections_are_made_of(asked) -> None:
-    made = hf.plan(n0=100_000, n=200_000, alpha=0.2, beta=0.05, **asked).to_dict()
-    check_certified(hf.Plan.from_dict(made))
+    made = sh.plan(n0=100_000, n=200_000, alpha=0.2, beta=0.05, **asked).to_dict()
+    check_certified(sh.Plan.from_dict(made))
     edits = [("terms", "stability", 0.5), ("terms", "failure", 0.0)]
     if asked["certificate"] != "sharp":
         edits += [("constants", "d", 2.0), ("constants", "beta", 100.0), ("constants", "beta", 0.1)]
     for part, name, factor in edits:
         edited = {**made, part: {**made[part], name: made[part][name] * factor}}
-        with pytest.raises(hf.InvalidInput, match="of the plan"):
-            check_certified(hf.Plan.from_dict(edited))
+        with pytest.raises(sh.InvalidInput, match="of the plan"):
+            check_certified(sh.Plan.from_dict(edited))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast import InvalidInput, plan
-from holdfast.planning.figures import CURVES, PANELS, figure_named
+from surehold import InvalidInput, plan
+from surehold.planning.figures import CURVES, PANELS, figure_named
 
 
 @pytest.mark.parametrize("name", ["fig2", "fig3", "fig4"])

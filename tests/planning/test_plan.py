@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import InvalidInput, Plan, Unreachable, compare, plan
-from holdfast.theory.certificates import CERTIFICATES
+from surehold import InvalidInput, Plan, Unreachable, compare, plan
+from surehold.theory.certificates import CERTIFICATES
 
 BETA = 0.05
 

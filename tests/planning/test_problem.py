@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from holdfast import InvalidInput, NotApplicable, Unreachable, compare, plan
+from surehold import InvalidInput, NotApplicable, Unreachable, compare, plan
 
 GOOD = {"n0": 1_000, "n": 3_000, "alpha": 0.2, "beta": 0.05}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sys
 
-import holdfast as hf
-from holdfast.ledger import store
+import surehold as sh
+from surehold.ledger import store
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def main() -> None:
 
     store._connect = often
     for i in range(order["times"]):
-        with hf.open(order["dataset"]) as dataset:
+        with sh.open(order["dataset"]) as dataset:
             for j in range(3):
                 number = order["seed"] * 10_000 + i * 10 + j
                 dataset.append({"age": number, "bmi": 1.0, "city": "Oslo"}, key=str(number))

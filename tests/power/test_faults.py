@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from power.losses import recorded
 from runtime import made
 
@@ -46,7 +46,7 @@ def test_an_append(tmp_path, key) -> None:
     assert said["n"] == 1000  # and so it goes on, until somebody opens it after a crash
     if key is not None:
         assert "--key mine" in said["hint"]
-    with hf.open(tmp_path / "root" / "data") as dataset:
+    with sh.open(tmp_path / "root" / "data") as dataset:
         assert dataset.n == 1003  # it was in the log, whole, when the process died
         if key is not None:
             assert dataset.append(ROWS, key=key).n == 1003  # as advised: kept once
@@ -58,7 +58,7 @@ def test_an_ask(tmp_path) -> None:
     assert said["kept"] is None
     assert "nothing was told" in said["hint"]
     assert said["answers"] == 0
-    with hf.open(tmp_path / "root" / "data") as dataset:
+    with sh.open(tmp_path / "root" / "data") as dataset:
         spent = dataset.session().budget.spent
         assert spent > 0.0
         dataset.session().ask("age > 1", key="mine")

@@ -1,6 +1,6 @@
 """Power that fails at random moments: nothing that anybody was told of is lost.
 
-`HOLDFAST_LOSSES=5000` makes the short run a long one; losses.py prints the figures.
+`SUREHOLD_LOSSES=5000` makes the short run a long one; losses.py prints the figures.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 from power.losses import run
 
-LOSSES = int(os.environ.get("HOLDFAST_LOSSES", "60"))
+LOSSES = int(os.environ.get("SUREHOLD_LOSSES", "60"))
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None,

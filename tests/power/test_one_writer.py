@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-import holdfast as hf
-from holdfast.ledger.ledger import FILE
-from holdfast.ledger.store import LOCK, Store
-from holdfast.locks import waiting_lock
+import surehold as sh
 from power.disk import operations
 from power.losses import recorder
 from runtime import made, opened
+from surehold.ledger.ledger import FILE
+from surehold.ledger.store import LOCK, Store
+from surehold.locks import waiting_lock
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None,
@@ -67,7 +67,7 @@ def test_commits_and_checkpoints_never_overlap(tmp_path: Path) -> None:
             seen[f"{one.what} {name}"] += 1
     assert seen["turns"] > PROCESSES * TIMES * 3
     assert seen[f"write {FILE}"] > 100 < seen[f"write {FILE}-wal"]  # commits, and checkpoints
-    with hf.open(root / "data") as dataset:
+    with sh.open(root / "data") as dataset:
         assert dataset.n == 1000 + PROCESSES * TIMES * 3
         dataset.verify()
 
@@ -75,7 +75,7 @@ def test_commits_and_checkpoints_never_overlap(tmp_path: Path) -> None:
 def test_reading_opening_and_closing_wait_for_nobody(tmp_path, monkeypatch) -> None:
     """A process that was stopped while it writes keeps the lock."""
     made(tmp_path / "data", count=1000).close()
-    monkeypatch.setattr("holdfast.ledger.store._BUSY_SECONDS", 600.0)
+    monkeypatch.setattr("surehold.ledger.store._BUSY_SECONDS", 600.0)
     with waiting_lock(tmp_path / "data" / LOCK):
         began = time.monotonic()
         with opened(tmp_path / "data") as dataset:
@@ -90,6 +90,6 @@ def test_reading_opening_and_closing_wait_for_nobody(tmp_path, monkeypatch) -> N
 def test_a_connection_that_reads_can_not_write(tmp_path) -> None:
     made(tmp_path / "data", count=10).close()
     reader = Store(tmp_path / "data" / FILE, reading=True)
-    with pytest.raises(hf.StorageFailed, match="readonly"), reader.writing():
+    with pytest.raises(sh.StorageFailed, match="readonly"), reader.writing():
         reader.note_key("k", 1)
     reader.close()

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.data.engines import polars_numbers
-from holdfast.data.engines.polars_printer import PolarsPrinter
-from holdfast.queries import Schema, fraction, histogram, mean, query_of
-from holdfast.queries.expressions import Case, Choice, Column, Function, Null, Text, Truth, Type
-from holdfast.queries.schema import ColumnType
 from queries import oracle
 from queries.generators import COLUMNS, booleans, literal_texts, numbers, quoted, words, written
 from queries.test_meaning import ENGINES, POOL, measured
+from surehold.data.engines import polars_numbers
+from surehold.data.engines.polars_printer import PolarsPrinter
+from surehold.queries import Schema, fraction, histogram, mean, query_of
+from surehold.queries.expressions import Case, Choice, Column, Function, Null, Text, Truth, Type
+from surehold.queries.schema import ColumnType
 
 SCHEMA = Schema.of(COLUMNS)
 ORDERS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])

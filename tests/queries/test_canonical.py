@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.data.engines import PolarsEngine
-from holdfast.errors import InvalidQuery
-from holdfast.queries import Schema, fraction, mean, query_of
-from holdfast.queries.canonical import canonical
-from holdfast.queries.parser import parse
 from queries.generators import COLUMNS, booleans, deep_booleans, deep_numbers, numbers, written
+from surehold.data.engines import PolarsEngine
+from surehold.errors import InvalidQuery
+from surehold.queries import Schema, fraction, mean, query_of
+from surehold.queries.canonical import canonical
+from surehold.queries.parser import parse
 
 SCHEMA = Schema.of(COLUMNS)
 

@@ -11,15 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import calls_of
-from holdfast import open as open_dataset
-from holdfast import plan
-from holdfast.cli.create import _column, create
-from holdfast.errors import InvalidInput, InvalidQuery
-from holdfast.queries import GRID_BITS, Histogram, Schema, histogram, query_of, totals
-from holdfast.queries.axes import MOST_CELLS, Axis, axis_of
-from holdfast.queries.lexer import LONGEST_QUERY
-from holdfast.queries.parser import parse
-from holdfast.queries.schema import MOST_CATEGORIES
 from queries.generators import (
     COLUMNS,
     booleans,
@@ -31,6 +22,15 @@ from queries.generators import (
     written,
 )
 from queries.test_meaning import measured
+from surehold import open as open_dataset
+from surehold import plan
+from surehold.cli.create import _column, create
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries import GRID_BITS, Histogram, Schema, histogram, query_of, totals
+from surehold.queries.axes import MOST_CELLS, Axis, axis_of
+from surehold.queries.lexer import LONGEST_QUERY
+from surehold.queries.parser import parse
+from surehold.queries.schema import MOST_CATEGORIES
 
 SCHEMA = Schema.of(
     {

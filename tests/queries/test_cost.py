@@ -2,9 +2,9 @@
 
 import pytest
 
-from holdfast.errors import InvalidQuery
-from holdfast.queries import Schema, fraction, histogram, query_of
-from holdfast.queries.cost import LARGEST_COST
+from surehold.errors import InvalidQuery
+from surehold.queries import Schema, fraction, histogram, query_of
+from surehold.queries.cost import LARGEST_COST
 
 SCHEMA = Schema.of({"age": "int", "bmi": "float", "smoker": "bool", "city": "str", "home": "str"})
 

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from holdfast.data.statistics import unit_of
-from holdfast.errors import InvalidInput, InvalidQuery
-from holdfast.queries import CustomMeasure, Declared, Schema, query_of, statistic
-from holdfast.queries.custom import MOST
+from surehold.data.statistics import unit_of
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries import CustomMeasure, Declared, Schema, query_of, statistic
+from surehold.queries.custom import MOST
 
 SCHEMA = Schema.of({"x": "float"})
 DECLARED = Declared.of(2, 0.5, -1, 1)

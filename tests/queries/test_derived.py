@@ -11,12 +11,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from holdfast.errors import InvalidInput, InvalidQuery
-from holdfast.queries import Reading, Schema, difference, fraction, gate, mean, query_of, rate
-from holdfast.queries.derived import above, quotient
 from queries.generators import booleans, numbers
 from queries.generators import written as spelled
 from queries.wrong_types import check
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries import Reading, Schema, difference, fraction, gate, mean, query_of, rate
+from surehold.queries.derived import above, quotient
 
 SCHEMA = Schema.of({"x": "float", "n": "int", "ill": "bool", "city": "str"})
 

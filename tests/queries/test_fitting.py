@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.errors import InvalidInput, InvalidQuery
-from holdfast.queries import Fit, FitForm, Schema, fit, mean, query_of
 from queries.generators import booleans, numbers
 from queries.generators import written as spelled
 from queries.wrong_types import check
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries import Fit, FitForm, Schema, fit, mean, query_of
 
 SCHEMA = Schema.of({"x": "float", "n": "int", "ill": "bool", "city": "str"})
 FEATURES = {"n": (18, 90), "x * 2": [-1, 1.5]}

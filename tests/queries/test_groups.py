@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.errors import InvalidInput, InvalidQuery
-from holdfast.queries import GroupMeans, Reading, Schema, means, query_of
 from queries.generators import numbers
 from queries.generators import written as spelled
 from queries.wrong_types import check
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries import GroupMeans, Reading, Schema, means, query_of
 
 SCHEMA = Schema.of({"x": "float", "n": "int", "ill": "bool", "city": "str in ('Oslo', 'Rome')"})
 

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import calls_of
-from holdfast.errors import InvalidQuery
-from holdfast.queries import Schema, mean, query_of
-from holdfast.queries.lexer import WORDS
+from surehold.errors import InvalidQuery
+from surehold.queries import Schema, mean, query_of
+from surehold.queries.lexer import WORDS
 
 COLUMNS = {"age": "int", "bmi": "float", "smoker": "bool", "city": "str"}
 

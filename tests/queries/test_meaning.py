@@ -8,9 +8,6 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from holdfast.data.engines import PolarsEngine
-from holdfast.errors import InvalidQuery
-from holdfast.queries import Schema, fraction, mean
 from queries import oracle
 from queries.generators import (
     COLUMNS,
@@ -24,6 +21,9 @@ from queries.generators import (
     records,
     written,
 )
+from surehold.data.engines import PolarsEngine
+from surehold.errors import InvalidQuery
+from surehold.queries import Schema, fraction, mean
 
 SCHEMA = Schema.of(COLUMNS)
 DTYPES = {"int": pl.Int64(), "float": pl.Float64(), "bool": pl.Boolean(), "str": pl.String()}

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from holdfast.errors import InvalidInput, InvalidQuery
-from holdfast.queries import (
+from queries.generators import booleans, numbers
+from queries.generators import written as spelled
+from queries.wrong_types import check
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries import (
     GRID_BITS,
     Improvement,
     ModelMeasure,
@@ -29,9 +32,6 @@ from holdfast.queries import (
     loss,
     query_of,
 )
-from queries.generators import booleans, numbers
-from queries.generators import written as spelled
-from queries.wrong_types import check
 
 SCHEMA = Schema.of({"x": "float", "a b": "int", "ill": "bool", "n": "int", "city": "str"})
 X = np.arange(20.0).reshape(-1, 1)

@@ -7,8 +7,10 @@ from dataclasses import FrozenInstanceError
 import pytest
 from hypothesis import given
 
-from holdfast.errors import InvalidInput, InvalidQuery
-from holdfast.queries import (
+from queries.generators import numbers as number_trees
+from queries.generators import written as spelled
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries import (
     GRID_BITS,
     PairMeasure,
     Schema,
@@ -19,9 +21,7 @@ from holdfast.queries import (
     query_of,
     variance,
 )
-from holdfast.queries.expressions import Column
-from queries.generators import numbers as number_trees
-from queries.generators import written as spelled
+from surehold.queries.expressions import Column
 
 SCHEMA = Schema.of({"x": "float", "n": "int", "ill": "bool", "city": "str"})
 

@@ -11,12 +11,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
 
-from holdfast.errors import InvalidInput, InvalidQuery
-from holdfast.queries import Auc, ModelAuc, Reading, Schema, auc, gate, query_of
-from holdfast.queries.ranking import ranked
 from queries.generators import booleans, numbers
 from queries.generators import written as spelled
 from queries.wrong_types import check
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries import Auc, ModelAuc, Reading, Schema, auc, gate, query_of
+from surehold.queries.ranking import ranked
 
 SCHEMA = Schema.of({"x": "float", "n": "int", "ill": "bool", "city": "str"})
 X = np.arange(20.0).reshape(-1, 1)

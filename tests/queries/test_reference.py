@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.queries import lexer, parser
-from holdfast.queries.calls import BUILDERS
-from holdfast.queries.expressions import LARGEST
+from surehold.queries import lexer, parser
+from surehold.queries.calls import BUILDERS
+from surehold.queries.expressions import LARGEST
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "language.md").read_text(
     encoding="utf-8"

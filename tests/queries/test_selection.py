@@ -11,10 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
 
-import holdfast as hf
-from holdfast.data.models.runner import Result
-from holdfast.errors import InvalidInput, InvalidQuery
-from holdfast.queries import (
+import surehold as sh
+from noise_sources import NoNoise
+from queries.generators import booleans
+from queries.generators import written as spelled
+from queries.wrong_types import check
+from runtime import adaptive_plan
+from surehold.data.models.runner import Result
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries import (
     Schema,
     Select,
     SelectForm,
@@ -28,13 +33,8 @@ from holdfast.queries import (
     select,
     variance,
 )
-from holdfast.queries.lexer import LONGEST_QUERY, LONGEST_SELECTION
-from holdfast.queries.selection import MOST_CANDIDATES
-from noise_sources import NoNoise
-from queries.generators import booleans
-from queries.generators import written as spelled
-from queries.wrong_types import check
-from runtime import adaptive_plan
+from surehold.queries.lexer import LONGEST_QUERY, LONGEST_SELECTION
+from surehold.queries.selection import MOST_CANDIDATES
 
 SCHEMA = Schema.of({"x": "float", "n": "int", "ill": "bool", "city": "str"})
 
@@ -249,11 +249,11 @@ class InProcess:
 
 def test_two_hundred_models(tmp_path, monkeypatch):
     """Asked once, found again, read back, replayed and verified."""
-    from holdfast.data import scores
+    from surehold.data import scores
 
     monkeypatch.setattr(scores, "ModelRunner", InProcess)
     columns = {f"column_{i}": "float" for i in range(5)} | {"ill": "bool"}
-    hf.create(tmp_path / "d", plan=adaptive_plan(), columns=columns).close()
+    sh.create(tmp_path / "d", plan=adaptive_plan(), columns=columns).close()
     rows = [{f"column_{i}": float(n % 7 + i) for i in range(5)} | {"ill": n % 3 == 0}
             for n in range(1000)]  # fmt: skip
     # Many that are as good as each other, and one that is right about most records.
@@ -271,7 +271,7 @@ def test_two_hundred_models(tmp_path, monkeypatch):
         price=30,
     )
     assert len(query.canonical) > 2 * LONGEST_QUERY
-    with hf.Dataset(tmp_path / "d", NoNoise()) as dataset:
+    with sh.Dataset(tmp_path / "d", NoNoise()) as dataset:
         dataset.append(rows)
         session = dataset.session()
         assert session.quote(query).price == 30
@@ -285,7 +285,7 @@ def test_two_hundred_models(tmp_path, monkeypatch):
         assert session.transcript[0].index == 123
         assert "model 123" in found.explain()
         dataset.verify()
-    with hf.Dataset(tmp_path / "d", NoNoise()) as dataset:
+    with sh.Dataset(tmp_path / "d", NoNoise()) as dataset:
         assert dataset.session().ask(query, key="choice").name == "model 123"
         assert dataset.transcript[0].to_dict() == {**found.to_dict(), "recorded": True}
         assert dataset.verify().answers == 30

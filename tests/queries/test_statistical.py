@@ -6,8 +6,8 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from holdfast.errors import InvalidInput, InvalidQuery
-from holdfast.queries import GRID_BITS, Schema, fraction, mean, query_of
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries import GRID_BITS, Schema, fraction, mean, query_of
 
 SCHEMA = Schema.of({"age": "int", "bmi": "float", "smoker": "bool", "city": "str"})
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.errors import InvalidInput, InvalidQuery
-from holdfast.queries import Query, query_of
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries import Query, query_of
 
 
 class Strange:

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.server import events
 from runtime import record, records
 from service import PATIENT, QUICK, Running, knock, running, send
+from surehold.server import events
 
 
 class Stream:
@@ -61,7 +61,7 @@ def watching(run: Running) -> Iterator[Stream]:
 
 def watchers(run: Running) -> int:
     text = send(run.url, "GET", "/metrics").content.decode()
-    return int(float(text.split("\nholdfast_streams ")[1].split("\n")[0]))
+    return int(float(text.split("\nsurehold_streams ")[1].split("\n")[0]))
 
 
 def until_watched_by(run: Running, count: int) -> None:
@@ -90,7 +90,7 @@ def test_what_another_process_appends_is_seen(door: Running, tmp_path):
     (tmp_path / "more.ndjson").write_text(json.dumps(record(1000)) + "\n")
     with watching(door) as stream:
         assert stream.next_status()["n"] == 1000
-        command = [sys.executable, "-m", "holdfast", "append", str(door.dataset.path)]
+        command = [sys.executable, "-m", "surehold", "append", str(door.dataset.path)]
         subprocess.run([*command, str(tmp_path / "more.ndjson")], check=True, capture_output=True)
         assert stream.next_status()["n"] == 1001
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-import holdfast.errors as errors
-from holdfast.server.failures import STATUSES, headers_of, status_of, unexpected
+import surehold.errors as errors
 from runtime import contents, made
 from service import KINDS, Running, check_headers, check_refusal, raw, read, running, send
+from surehold.server.failures import STATUSES, headers_of, status_of, unexpected
 
 JSON = {"Content-Type": "application/json"}
 
@@ -328,7 +328,7 @@ def test_a_head_without_end_is_not_read_to_its_end(house):
 def test_every_class_of_errors_has_a_status():
     """A new class has to be given one: it would be an unexpected error otherwise."""
     own = {errors.AccessDenied, errors.RequestRefused}  # which say it themselves
-    assert set(STATUSES) | own | {errors.HoldfastError} == set(KINDS.values())
+    assert set(STATUSES) | own | {errors.SureholdError} == set(KINDS.values())
     assert set(STATUSES.values()) == {402, 409, 422, 500, 501, 503}
     for status in (401, 403):
         denied = errors.AccessDenied("a", "b", status)

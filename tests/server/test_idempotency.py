@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.server import asking, keeping
 from runtime import contents, records
 from service import Got, Running, raw, read, send
+from surehold.server import asking, keeping
 
 ASK = {"query": "age > 65", "key": "k1"}
 # For each way to spend: a body, one that is about something else, and what the answer says it is.

@@ -11,14 +11,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from holdfast.server import app as pages
-from holdfast.server import events
-from holdfast.session.dataset import Dataset, create
-from holdfast.session.session import Session
 from noise_sources import FastSeededNoise
 from runtime import COLUMNS, adaptive_plan
 from server.test_roles import GUARDED, knocked
 from service import Got, knock, running, send
+from surehold.server import app as pages
+from surehold.server import events
+from surehold.session.dataset import Dataset, create
+from surehold.session.session import Session
 
 WORD, NUMBER, FRACTION = "canary-7f3a", 731_642_189, 73_164.2189
 CANARIES = (WORD, WORD.upper(), str(NUMBER), f"{NUMBER:,}", str(FRACTION), f"{FRACTION:,}")

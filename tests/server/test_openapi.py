@@ -13,10 +13,10 @@ import schemathesis
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 
-from holdfast.errors import RequestRefused
-from holdfast.session.dataset import Dataset
 from runtime import contents, made, records
 from service import QUICK, Running, running, send
+from surehold.errors import RequestRefused
+from surehold.session.dataset import Dataset
 
 BRIEF = replace(QUICK, stream_seconds=0.05)
 """Streams of events end soon: schemathesis reads them to their end."""

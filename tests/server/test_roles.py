@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from starlette.routing import BaseRoute, Mount
 
-import holdfast as hf
-from holdfast.server.app import application
-from holdfast.server.guard import ROLE, GuardedRoute
-from holdfast.server.service import Service
-from holdfast.server.tokens import FILE, TokenBook
+import surehold as sh
 from runtime import contents, made, records
 from service import Got, Running, heard, knock, raw, read, running, send
+from surehold.server.app import application
+from surehold.server.guard import ROLE, GuardedRoute
+from surehold.server.service import Service
+from surehold.server.tokens import FILE, TokenBook
 
 # By hand, from the description of the service: what the routes say of themselves is compared.
 LOOK = "viewer"
@@ -355,5 +355,5 @@ def test_the_ledger_names_who_the_token_is_of(door):
         refused = send(door.url, "POST", "/v1/ask?analyst=eve", asked, token=token)
         assert (refused.status, refused.error) == (422, "InvalidInput")
     assert {answer.analyst for answer in door.dataset.transcript} == {"bob"}
-    with hf.open(door.dataset.path) as again:
+    with sh.open(door.dataset.path) as again:
         assert again.verify().answers == 1

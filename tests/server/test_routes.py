@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-import holdfast as hf
-from holdfast import __version__
-from holdfast.server.settings import Settings
+import surehold as sh
 from runtime import batch_plan, made, record, records
 from service import QUICK, Running, running, send
+from surehold import __version__
+from surehold.server.settings import Settings
 from workload import CASES, YOUTH
 
 
@@ -50,7 +50,7 @@ def test_what_is_looked_at(door: Running):
     assert get(door, "/v1/models") == {"models": []}
     assert post(door, "/v1/verify", None) == dataset.verify().to_dict()
     options = {"n0": 200, "n": 2000, "alpha": 0.3, "beta": 0.1}
-    entries = [entry.to_dict() for entry in hf.compare(**options)]
+    entries = [entry.to_dict() for entry in sh.compare(**options)]
     query = "&".join(f"{name}={value}" for name, value in options.items())
     assert get(door, f"/v1/compare?{query}") == {"entries": entries}
     held = post(door, "/v1/hold", {"round": 400})
@@ -84,13 +84,13 @@ def test_metrics(door: Running):
         line.rsplit(" ", 1) for line in got.content.decode().splitlines() if line[0] != "#"
     )
     status = door.dataset.status()
-    assert float(values["holdfast_records"]) == 1000
-    assert float(values["holdfast_answers"]) == 1
-    assert float(values["holdfast_answers_left"]) == status.answers_left
-    assert float(values["holdfast_budget_spent"]) == status.budget.spent > 0
-    assert float(values["holdfast_budget_total"]) == status.budget.total
-    assert float(values["holdfast_ledger_entries"]) == status.entries
-    other = 'holdfast_requests_total{method="GET",route="other",status="404"}'
+    assert float(values["surehold_records"]) == 1000
+    assert float(values["surehold_answers"]) == 1
+    assert float(values["surehold_answers_left"]) == status.answers_left
+    assert float(values["surehold_budget_spent"]) == status.budget.spent > 0
+    assert float(values["surehold_budget_total"]) == status.budget.total
+    assert float(values["surehold_ledger_entries"]) == status.entries
+    other = 'surehold_requests_total{method="GET",route="other",status="404"}'
     assert float(values[other]) == 1
     assert "nothing" not in got.content.decode()
 
@@ -140,7 +140,7 @@ def test_several_at_once(full):
 def test_select_is_the_same_as_its_text(full, best):
     names = {"young": "age < 12", "old": "age > 88"}
     told = post(full, "/v1/select", {"candidates": names, "best": best, "price": 2})
-    query = hf.select(names, best=best, price=2)
+    query = sh.select(names, best=best, price=2)
     assert told == {**full.dataset.session("analyst").ask(query).to_dict(), "recorded": False}
     assert told["name"] in names
     body = {"candidates": list(names.values()), "best": best, "price": 2}
@@ -150,7 +150,7 @@ def test_select_is_the_same_as_its_text(full, best):
 def test_refusals_are_the_librarys_own(door: Running):
     session = door.dataset.session("analyst")
     for query, round in (("income > 3", None), ("age > 65", 12), ("mean(bmi, 5, 5)", None)):
-        with pytest.raises(hf.HoldfastError) as caught:
+        with pytest.raises(sh.SureholdError) as caught:
             session.at(round).ask(query)
         got = send(door.url, "POST", "/v1/ask", {"query": query, "round": round})
         assert got.json == caught.value.to_dict()
@@ -228,7 +228,7 @@ def test_a_model_is_handed_in_once_and_asked_about(door: Running, model):
     assert get(door, "/v1/models") == {"models": [kept]}
     asked = {"metric": "accuracy", "model": kept["model"], **ABOUT}
     told = post(door, "/v1/ask", {"query": asked})
-    query = hf.accuracy(model, **ABOUT)
+    query = sh.accuracy(model, **ABOUT)
     assert told == {**door.dataset.session("analyst").ask(query).to_dict(), "recorded": False}
     by_text = post(door, "/v1/ask", {"query": query.canonical})
     assert (by_text["recorded"], by_text["entry"]) == (True, told["entry"])
@@ -241,8 +241,8 @@ def test_a_model_is_handed_in_once_and_asked_about(door: Running, model):
         "calibration": {"bins": 2},
     }.items():
         quote = post(door, "/v1/quote", {"query": {**asked, "metric": metric, **more}})
-        make: Callable[..., Any] = getattr(hf, metric, None) or (
-            lambda *a, kind=metric, **o: hf.loss(*a, kind=kind, **o)
+        make: Callable[..., Any] = getattr(sh, metric, None) or (
+            lambda *a, kind=metric, **o: sh.loss(*a, kind=kind, **o)
         )
         assert quote["query"] == make(model, **ABOUT, **more).canonical
 
@@ -287,7 +287,7 @@ FORMATS: dict[str, Callable[[pl.DataFrame], bytes]] = {
 }
 
 
-def snapshot(dataset: hf.Dataset) -> list[Any]:
+def snapshot(dataset: sh.Dataset) -> list[Any]:
     """All records, as they are kept."""
     return list(dataset._data.text(0, dataset.n))
 

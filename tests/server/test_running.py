@@ -1,4 +1,4 @@
-"""`holdfast serve` as a process: where it listens, that it is the only one, and how it ends."""
+"""`surehold serve` as a process: where it listens, that it is the only one, and how it ends."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import holdfast as hf
-from holdfast.cli import exit_code, holdfast
-from holdfast.server.addresses import is_loopback
-from holdfast.server.tokens import TokenBook
+import surehold as sh
 from runtime import contents, made, records
 from service import PATIENT, heard, knock, read, send, serving
+from surehold.cli import exit_code, surehold
+from surehold.server.addresses import is_loopback
+from surehold.server.tokens import TokenBook
 
-COMMAND = [sys.executable, "-m", "holdfast"]
+COMMAND = [sys.executable, "-m", "surehold"]
 
 
 @pytest.fixture
@@ -37,9 +37,9 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 def refused(*arguments: object, code: int = 2) -> str:
     """What the command says, in this process, that does not do it."""
-    result = CliRunner().invoke(holdfast, [str(argument) for argument in arguments])
+    result = CliRunner().invoke(surehold, [str(argument) for argument in arguments])
     error = result.exception
-    got = exit_code(error) if isinstance(error, hf.HoldfastError) else result.exit_code
+    got = exit_code(error) if isinstance(error, sh.SureholdError) else result.exit_code
     assert (got, result.stdout) == (code, "")
     return f"{error}{result.stderr}"
 
@@ -62,7 +62,7 @@ def test_with_both_it_listens_there(folder):
     _, text = TokenBook(folder).create("ann", "analyst", seconds=60.0)
     with serving(folder, "--host", "0.0.0.0", "--expose") as (url, _):
         assert send(url, "GET", "/v1/status").status == 401
-        headers = {"Host": "holdfast.example", "Origin": "https://holdfast.example"}
+        headers = {"Host": "surehold.example", "Origin": "https://surehold.example"}
         assert send(url, "GET", "/v1/status", token=text, headers=headers).status == 200
 
 
@@ -187,7 +187,7 @@ def test_what_is_under_way_is_finished(folder, how):
             connection.sendall(lines[100:])
             assert read(heard(connection)).json == {"count": 50, "n": 1050}
             assert process.wait(PATIENT) == 0
-    with hf.open(folder) as dataset:
+    with sh.open(folder) as dataset:
         assert dataset.n == 1050
         dataset.verify()
     events = [line["event"] for line in log_of(folder)]
@@ -219,7 +219,7 @@ def test_questions_that_are_being_answered_are_answered(folder):
         for thread in threads:
             thread.join()
         assert process.wait(PATIENT) == 0
-    with hf.open(folder) as dataset:
+    with sh.open(folder) as dataset:
         assert sorted(answer.entry for answer in dataset.transcript) == sorted(answers)
 
 

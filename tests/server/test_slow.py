@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from holdfast.server import protocol
 from runtime import contents, made, record
 from service import (
     PATIENT,
@@ -26,6 +25,7 @@ from service import (
     running,
     send,
 )
+from surehold.server import protocol
 
 MEGABYTE = 1 << 20
 SMALL = replace(QUICK, json_bytes=MEGABYTE, append_bytes=MEGABYTE, model_bytes=MEGABYTE)

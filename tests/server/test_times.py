@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from clocks import Gate
-from holdfast.server.settings import Settings
-from holdfast.session.dataset import Dataset
-from holdfast.session.release import SLOT, Release, slot_after
 from noise_sources import FastSeededNoise
 from runtime import made
 from service import Got, Log, Running, running, send
+from surehold.server.settings import Settings
+from surehold.session.dataset import Dataset
+from surehold.session.release import SLOT, Release, slot_after
 
 FIXED = Settings(rate=100_000.0, asks=48)
 LOOKS = ("/v1/status", "/v1/plan", "/v1/transcript", "/v1/rounds", "/v1/me", "/metrics")
@@ -108,7 +108,7 @@ def test_times_of_requests_are_those_of_slots(clinic, log: Log):
         line = log.of(got)
         text = send(run.url, "GET", "/metrics").content.decode()
     assert line["seconds"] == slot_after(line["seconds"])
-    sums = re.findall(r"^holdfast_request_seconds_sum\{.*\} (.*)$", text, re.MULTILINE)
+    sums = re.findall(r"^surehold_request_seconds_sum\{.*\} (.*)$", text, re.MULTILINE)
     edges = re.findall(r'_seconds_bucket\{.*le="([^+"]*)".*\}', text)
     assert sums
     for number in (*sums, *edges):
@@ -128,7 +128,7 @@ def test_late_answers_are_counted_and_logged(tmp_path, log: Log):
         with running(dataset, FIXED) as run:
             assert ask(run, "age > 50").status == 200
             text = send(run.url, "GET", "/metrics").content.decode()
-    assert "holdfast_late_answers_total 1.0" in text
+    assert "surehold_late_answers_total 1.0" in text
     [line] = [line for line in log() if line["event"] == "late answer"]
     assert line["level"] == "warning"
     assert line["slot"] == slot_after(1.0)

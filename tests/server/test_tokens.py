@@ -14,11 +14,11 @@ from datetime import datetime
 import pytest
 from click.testing import CliRunner
 
-import holdfast as hf
-from holdfast.cli import exit_code, holdfast
-from holdfast.server import tokens
-from holdfast.server.tokens import FILE, ROLES, Token, TokenBook
+import surehold as sh
 from runtime import made
+from surehold.cli import exit_code, surehold
+from surehold.server import tokens
+from surehold.server.tokens import FILE, ROLES, Token, TokenBook
 
 NOW = 1_800_000_000.0
 TEXT = re.compile("hf_[0-9a-f]{12}_[A-Za-z0-9_-]{43}", re.ASCII)
@@ -36,8 +36,8 @@ def book(tmp_path, now):
 
 def run(*arguments: object) -> tuple[int, str, str]:
     """The command in this process: exit code, output, errors."""
-    result = CliRunner().invoke(holdfast, [str(argument) for argument in arguments])
-    if isinstance(result.exception, hf.HoldfastError):
+    result = CliRunner().invoke(surehold, [str(argument) for argument in arguments])
+    if isinstance(result.exception, sh.SureholdError):
         return exit_code(result.exception), result.stdout, str(result.exception)
     return result.exit_code, result.stdout, result.stderr
 
@@ -100,7 +100,7 @@ def test_hashes_are_compared_in_constant_time_whoever_asks(book, monkeypatch):
         f" {text}",
         text.replace("_", "-", 1),
     ):
-        with pytest.raises(hf.AccessDenied) as caught:
+        with pytest.raises(sh.AccessDenied) as caught:
             book.find(bad)
         assert caught.value.status == 401
     assert compared == [(64, 64)] * 10
@@ -110,7 +110,7 @@ def test_the_empty_secret_opens_nothing(book, tmp_path):
     """Its hash is what an unknown token is compared with."""
     book.create("ann", "viewer", seconds=None)
     for text in ("hf_" + "0" * 12 + "_", "hf__", "hf_" + "0" * 12):
-        with pytest.raises(hf.AccessDenied):
+        with pytest.raises(sh.AccessDenied):
             book.find(text)
 
 
@@ -121,13 +121,13 @@ def test_it_ends_with_its_time_or_when_it_is_revoked(book, now):
     assert (book.find(brief_text), book.state(brief)) == (brief, "valid")
     now[0] += 0.001
     assert book.state(brief) == "expired"
-    with pytest.raises(hf.AccessDenied, match="has expired"):
+    with pytest.raises(sh.AccessDenied, match="has expired"):
         book.find(brief_text)
     now[0] += 1e9
     assert book.find(text) == lasting
     revoked = book.revoke(lasting.id)
     assert book.state(revoked) == "revoked"
-    with pytest.raises(hf.AccessDenied, match="was revoked"):
+    with pytest.raises(sh.AccessDenied, match="was revoked"):
         book.find(text)
     assert book.revoke(lasting.id) == revoked  # and the time stays the first one
     assert [token.id for token in book.tokens] == [brief.id, lasting.id]
@@ -140,7 +140,7 @@ def test_another_book_on_the_same_file_knows_at_once(book, tmp_path, now):
     assert not other.is_open
     assert other.find(text) == token
     other.revoke(token.id)
-    with pytest.raises(hf.AccessDenied):
+    with pytest.raises(sh.AccessDenied):
         book.find(text)
     assert not book.is_open
 
@@ -164,7 +164,7 @@ def test_another_book_on_the_same_file_knows_at_once(book, tmp_path, now):
     ],
 )
 def test_tokens_that_can_not_be_meant(book, tmp_path, analyst, role, options):
-    with pytest.raises(hf.InvalidInput):
+    with pytest.raises(sh.InvalidInput):
         book.create(analyst, role, **{"seconds": 60.0, **options})
     assert book.is_open
     assert not (tmp_path / FILE).exists()
@@ -224,7 +224,7 @@ def test_a_damaged_book_is_not_open_and_is_not_written_over(tmp_path, content):
         "revoke": lambda: book.revoke("0" * 12),
     }
     for attempt in attempts.values():
-        with pytest.raises(hf.StorageFailed, match="nobody is let in"):
+        with pytest.raises(sh.StorageFailed, match="nobody is let in"):
             attempt()
     assert (tmp_path / FILE).read_bytes() == content
 
@@ -237,9 +237,9 @@ def test_a_disk_that_is_full_leaves_the_book_as_it_was(book, tmp_path, monkeypat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(hf.StorageFailed, match="nothing was changed"):
+    with pytest.raises(sh.StorageFailed, match="nothing was changed"):
         book.create("bob", "viewer", seconds=None)
-    with pytest.raises(hf.StorageFailed, match="nothing was changed"):
+    with pytest.raises(sh.StorageFailed, match="nothing was changed"):
         book.revoke(token.id)
     assert (tmp_path / FILE).read_bytes() == before
     assert book.find(text) == token
@@ -249,7 +249,7 @@ def test_a_disk_that_is_full_leaves_the_book_as_it_was(book, tmp_path, monkeypat
 CREATE = """
 import sys
 from pathlib import Path
-from holdfast.server.tokens import TokenBook
+from surehold.server.tokens import TokenBook
 for i in range(20):
     print(TokenBook(Path(sys.argv[1])).create(f"{sys.argv[2]}{i}", "viewer", seconds=None)[1])
 """
@@ -294,7 +294,7 @@ def test_create_shows_the_token_once_and_alone(clinic):
     code, out, _ = run("token", "revoke", clinic, text[3:15])
     assert (code, out.startswith("revoked ")) == (0, True)
     assert run("token", "list", clinic)[1].rstrip().endswith("revoked")
-    with pytest.raises(hf.AccessDenied):
+    with pytest.raises(sh.AccessDenied):
         TokenBook(clinic).find(text)
 
 
@@ -357,7 +357,7 @@ def test_what_create_refuses(clinic, options):
 def test_other_refusals(clinic, tmp_path):
     assert run("token", "list", clinic)[2].startswith("there are none: anybody on this machine")
     code, _, message = run("token", "revoke", clinic, "nothing")
-    assert (code, "holdfast token list" in message) == (2, True)
+    assert (code, "surehold token list" in message) == (2, True)
     for arguments in (("list",), ("revoke", "x"), ("create", "--analyst", "ann")):
         verb, *rest = arguments
         assert run("token", verb, tmp_path / "nowhere", *rest)[0] == 2

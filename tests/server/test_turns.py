@@ -8,26 +8,26 @@ from dataclasses import replace
 
 import pytest
 
-import holdfast as hf
-from holdfast import queries
-from holdfast.server import service
-from holdfast.server.rates import Rates
-from holdfast.server.service import Caller
-from holdfast.server.turns import Turns
-from holdfast.session.session import Session
+import surehold as sh
 from runtime import contents
 from service import QUICK, running, send
+from surehold import queries
+from surehold.server import service
+from surehold.server.rates import Rates
+from surehold.server.service import Caller
+from surehold.server.turns import Turns
+from surehold.session.session import Session
 
 
 def test_turns_are_taken_and_given_back():
     turns = Turns("asks", most=3, each=2)
     turns.take("ann")
     turns.take("ann")
-    with pytest.raises(hf.RequestRefused, match="2 asks of yours") as caught:
+    with pytest.raises(sh.RequestRefused, match="2 asks of yours") as caught:
         turns.take("ann")
     assert (caught.value.status, caught.value.retry_after) == (429, 2.0)
     turns.take("bob")
-    with pytest.raises(hf.RequestRefused, match="3 asks are under way"):
+    with pytest.raises(sh.RequestRefused, match="3 asks are under way"):
         turns.take("eve")
     turns.give_back("ann")
     turns.take("eve")
@@ -50,13 +50,13 @@ def test_few_slow_asks_at_once_and_others_go_on(clinic, monkeypatch):
         if "fit(" in str(query):
             began.set()
             assert going.wait(30)
-            raise hf.NotReady("enough", "of it", {})
+            raise sh.NotReady("enough", "of it", {})
         return real(self, query, **options)
 
     monkeypatch.setattr(Session, "ask", slow)
     with running(clinic, replace(QUICK, slow_asks=(1, 1))) as run:
         fit = {
-            "query": hf.fit(
+            "query": sh.fit(
                 "logistic", target="age > 50", features={"bmi": (0, 50)}, price=4
             ).canonical
         }
@@ -103,7 +103,7 @@ def test_reading_long_queries_is_counted_before_it_is_done(clinic, monkeypatch):
         assert send(run.url, "POST", "/v1/quote", many, token=other).status == 200
         agent = Caller("eve", "analyst", None)  # as a tool asks, with a text
         run.service.quote(agent, many["query"])
-        with pytest.raises(hf.RequestRefused, match="characters of long queries"):
+        with pytest.raises(sh.RequestRefused, match="characters of long queries"):
             run.service.quote(agent, many["query"])
 
 
@@ -126,7 +126,7 @@ def test_many_queries_in_one_request_count_as_many(clinic):
     rates = Rates(rate=10.0, clock=lambda: 0.0)
     rates.take("ann")
     rates.owe("ann", 100)
-    with pytest.raises(hf.RequestRefused) as caught:
+    with pytest.raises(sh.RequestRefused) as caught:
         rates.take("ann")
     assert caught.value.retry_after == pytest.approx(2.1)  # a debt of at most two seconds' worth
 

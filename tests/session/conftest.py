@@ -6,11 +6,11 @@ import sqlite3
 
 import pytest
 
-from holdfast.data.growing import GrowingData
-from holdfast.ledger.store import Store
-from holdfast.session.dataset import Dataset
 from noise_sources import NoNoise
 from runtime import made
+from surehold.data.growing import GrowingData
+from surehold.ledger.store import Store
+from surehold.session.dataset import Dataset
 from workload import YOUTH, in_process
 
 

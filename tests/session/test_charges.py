@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import holdfast as hf
-from holdfast.data.growing import GrowingData
-from holdfast.ledger import draft
-from holdfast.session.dataset import Dataset
+import surehold as sh
 from runtime import contents, made, opened, records
+from surehold.data.growing import GrowingData
+from surehold.ledger import draft
+from surehold.session.dataset import Dataset
 from touches import Touches
 from workload import CASES
 
@@ -39,7 +39,7 @@ def test_a_key_that_somebody_else_uses_meanwhile(clinic, session, touches) -> No
     refused: list[Exception] = []
 
     def use_the_key() -> None:
-        with opened(clinic.path) as other, pytest.raises(hf.InvalidInput, match="key") as caught:
+        with opened(clinic.path) as other, pytest.raises(sh.InvalidInput, match="key") as caught:
             other.session("bob").ask("age > 1", key="K")
         refused.append(caught.value)
 
@@ -61,15 +61,15 @@ def test_a_refusal_touches_no_record_and_changes_nothing(
     session.ask_many(["age > 2", "age > 3"], key="L")
     before = contents(clinic.path)
     wrong: dict[str, tuple[type[Exception], Callable[[], Any]]] = {
-        "key": (hf.InvalidInput, lambda: session.ask("age > 50", key="K")),
+        "key": (sh.InvalidInput, lambda: session.ask("age > 50", key="K")),
         "budget": (
-            hf.BudgetExhausted,
+            sh.BudgetExhausted,
             lambda: session.ask_many([f"age > {i}.5" for i in range(99)]),
         ),
-        "list": (hf.InvalidInput, lambda: session.ask_many(["age > 2"], key="L")),
-        "round": (hf.NotReady, lambda: session.at(5000)),
-        "model": (hf.InvalidInput, lambda: session.ask(_unusable())),
-        "statistic": (hf.InvalidQuery, lambda: session.ask("statistic('youth')")),
+        "list": (sh.InvalidInput, lambda: session.ask_many(["age > 2"], key="L")),
+        "round": (sh.NotReady, lambda: session.at(5000)),
+        "model": (sh.InvalidInput, lambda: session.ask(_unusable())),
+        "statistic": (sh.InvalidQuery, lambda: session.ask("statistic('youth')")),
     }
     no_data()
     error, ask = wrong[name]
@@ -78,12 +78,12 @@ def test_a_refusal_touches_no_record_and_changes_nothing(
     assert contents(clinic.path) == before
 
 
-def _unusable() -> hf.Query:
+def _unusable() -> sh.Query:
     """A model that takes another number of features, which made-up rows show."""
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
-    return hf.accuracy(model, features=["age"], target="bmi > 25")
+    return sh.accuracy(model, features=["age"], target="bmi > 25")
 
 
 def test_an_ask_that_is_cut_off_stays_charged_and_is_completed_without_another_charge(
@@ -137,7 +137,7 @@ def test_what_is_at_hand_is_charged_and_answered_in_one_step(clinic, session, co
     count = commits.count
     session.ask("mean(case when age > 50 then 1 else 0 end, 0, 1)")
     assert commits.count == count + 2
-    session.ask(hf.select(["age > 50", "age <= 50"], price=4))
+    session.ask(sh.select(["age > 50", "age <= 50"], price=4))
     count = commits.count
     session.ask("age <= 50")  # summed for the selection
     assert commits.count == count + 1
@@ -154,12 +154,12 @@ def test_what_is_implied_has_no_entry(clinic, session) -> None:
     session.ask("age > 50")
     before = entries(clinic)
     for limit in range(1, 50):
-        verdict = session.ask(hf.gate("age > 50", at_least=limit / 100))
+        verdict = session.ask(sh.gate("age > 50", at_least=limit / 100))
         assert verdict.recorded
         assert session.ask("age > 50").recorded
     assert entries(clinic) == before
-    assert session.ask(hf.gate("age > 50", at_least=0.99)).verdict == "fail"
-    assert not session.ask(hf.gate("age > 60", at_least=0.99)).recorded  # charged, so it has one
+    assert session.ask(sh.gate("age > 50", at_least=0.99)).verdict == "fail"
+    assert not session.ask(sh.gate("age > 60", at_least=0.99)).recorded  # charged, so it has one
     clinic.verify()
 
 
@@ -174,10 +174,10 @@ def test_keys_for_what_is_recorded_are_bounded_by_analyst_and_day(tmp_path, monk
         before = contents(dataset.path)
         for ask in (
             lambda: session.ask("age > 50", key="one more"),
-            lambda: session.ask(hf.gate("age > 50", at_least=0.1), key="a gate"),
+            lambda: session.ask(sh.gate("age > 50", at_least=0.1), key="a gate"),
             lambda: session.ask_many(["age > 50", "age > 60"], key="a list"),
         ):
-            with pytest.raises(hf.RequestRefused, match="free entries") as caught:
+            with pytest.raises(sh.RequestRefused, match="free entries") as caught:
                 ask()
             assert caught.value.status == 429
             assert 0 < caught.value.retry_after <= 86_400

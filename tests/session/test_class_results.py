@@ -10,11 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import holdfast as hf
-from holdfast.ledger.entries import State
-from holdfast.ledger.ledger import fingerprint_of
-from holdfast.queries import query_of
-from holdfast.session.dataset import Dataset
+import surehold as sh
 from noise_sources import FastSeededNoise
 from runtime import (
     adaptive_plan,
@@ -24,6 +20,10 @@ from runtime import (
     rare_plan,
     sql,
 )
+from surehold.ledger.entries import State
+from surehold.ledger.ledger import fingerprint_of
+from surehold.queries import query_of
+from surehold.session.dataset import Dataset
 from tampering import bodies, rehash, rewitness, write
 from workload import CASES
 
@@ -43,20 +43,20 @@ def session(dataset):
 # --------------------------------------------------------------------------------- results
 
 
-def results_of(session: hf.Session) -> list[hf.Result]:
+def results_of(session: sh.Session) -> list[sh.Result]:
     found = [session.ask(case.query) for case in CASES.values()]
-    found.append(session.ask(hf.rate("bmi > 20", given="age > 200")))
-    found.append(session.ask(hf.gate(hf.rate("bmi > 20", given="age > 200"), at_least=0)))
-    found.append(session.ask(hf.means("bmi", 0, 50, by="city in ('Rome')")))
-    found.append(session.ask(hf.histogram("city", cells=["<script>", "Oslo", "'other'"])))
-    found.append(session.ask(hf.select({"<script>": "age > 1"}, price=1)))
+    found.append(session.ask(sh.rate("bmi > 20", given="age > 200")))
+    found.append(session.ask(sh.gate(sh.rate("bmi > 20", given="age > 200"), at_least=0)))
+    found.append(session.ask(sh.means("bmi", 0, 50, by="city in ('Rome')")))
+    found.append(session.ask(sh.histogram("city", cells=["<script>", "Oslo", "'other'"])))
+    found.append(session.ask(sh.select({"<script>": "age > 1"}, price=1)))
     return found
 
 
 def test_every_result_is_plain_frozen_and_shown(dataset, session) -> None:
     results = results_of(session)
     assert {type(result) for result in results} == {
-        *(hf.Answer, hf.Table, hf.Estimate, hf.Verdict, hf.Choice, hf.Fitted)
+        *(sh.Answer, sh.Table, sh.Estimate, sh.Verdict, sh.Choice, sh.Fitted)
     }
     for result in results:
         values = result.to_dict()
@@ -73,7 +73,7 @@ def test_every_result_is_plain_frozen_and_shown(dataset, session) -> None:
             assert hash(other) == hash(result)
             assert other.to_dict() == values
             assert other.explain() == result.explain()
-        if isinstance(result, hf.Table):  # what a notebook shows of it
+        if isinstance(result, sh.Table):  # what a notebook shows of it
             assert repr(result) == str(result)
         else:
             assert repr(result).startswith(f"<{type(result).__name__.lower()}: ")
@@ -88,14 +88,14 @@ def test_every_result_is_plain_frozen_and_shown(dataset, session) -> None:
         for part in (str(result), result.query, "Sharp theorem", "independent"):
             assert part in explained
         # Of the coefficients of a fit nothing is promised.
-        assert ("probability 90" in explained) == (not isinstance(result, hf.Fitted))
+        assert ("probability 90" in explained) == (not isinstance(result, sh.Fitted))
         free = "nothing beyond the answers it follows from"
         assert (free in explained) == (result.price == 0)
         assert (f"that of {result.price} answers" in explained) == (result.price > 1)
 
 
 def test_a_table_is_a_sequence_of_named_cells(session) -> None:
-    table = session.ask(hf.histogram("age", bins=range(0, 101, 5)))
+    table = session.ask(sh.histogram("age", bins=range(0, 101, 5)))
     assert len(table) == len(list(table)) == 21
     assert all(f"{cell.label} " in str(table) for cell in table)
     decimals = {
@@ -105,7 +105,7 @@ def test_a_table_is_a_sequence_of_named_cells(session) -> None:
     assert len(decimals) == 1
     assert table["[0, 5)"] is table.cells[0]
     assert table["other"] is table.cells[-1]
-    with pytest.raises(hf.InvalidInput, match="one of the table's"):
+    with pytest.raises(sh.InvalidInput, match="one of the table's"):
         table["[0, 6)"]
     for cell in table:
         assert cell.interval[0] <= cell.value <= cell.interval[1]
@@ -118,7 +118,7 @@ def test_a_fit_can_be_asked_about(exact) -> None:
     assert set(fitted.coefficients) == {"age"}
     with pytest.raises(TypeError):
         fitted.coefficients["age"] = 1.0
-    error = exact.ask(hf.mean(f"abs(bmi - ({fitted.predictor}))", low=0, high=50))
+    error = exact.ask(sh.mean(f"abs(bmi - ({fitted.predictor}))", low=0, high=50))
     assert error.width > 0
     assert error.recorded is False
 
@@ -193,7 +193,7 @@ def test_a_ledger_from_before_there_were_prices_opens_and_goes_on(tmp_path, plan
         [totals] = dataset._ledger.store.rounds()
         assert (totals.answers, totals.price) == (2, 2)
         assert session.ask("age > 50", key="k").value == told[0].value
-        gate = session.ask(hf.gate("age > 50", at_least=0.0))  # what follows from an old answer
+        gate = session.ask(sh.gate("age > 50", at_least=0.0))  # what follows from an old answer
         assert (gate.value, gate.parts) == (told[0].value, (told[0].entry,))
         table = session.ask("histogram(city in ('Oslo'))")
         assert table.price == 2

@@ -7,11 +7,7 @@ from functools import cache
 
 import pytest
 
-import holdfast as hf
-from holdfast.data.growing import GrowingData
-from holdfast.mechanisms import to_float
-from holdfast.planning import Plan
-from holdfast.queries import Select, query_of
+import surehold as sh
 from runtime import (
     batch_plan,
     contents,
@@ -20,6 +16,10 @@ from runtime import (
     rare_plan,
     records,
 )
+from surehold.data.growing import GrowingData
+from surehold.mechanisms import to_float
+from surehold.planning import Plan
+from surehold.queries import Select, query_of
 from workload import CASES, YOUTH
 
 pytestmark = pytest.mark.usefixtures("quick_models")
@@ -69,7 +69,7 @@ def test_an_ask_is_what_was_quoted_and_the_quote_is_free(
     assert dataset._ledger.state.answers == case.slots
     assert result.answers_left == quote.answers_left - max(case.price, case.slots)
     assert result.remaining == session.budget.remaining
-    if case.derived or case.kind is hf.Fitted:
+    if case.derived or case.kind is sh.Fitted:
         assert quote.width is None
     else:
         assert quote.width == result.width
@@ -92,7 +92,7 @@ def test_a_text_is_as_good_as_an_object(session) -> None:
     for name, case in CASES.items():
         first = session.ask(case.query)
         again = session.ask(case.canonical)
-        if isinstance(again, hf.Choice):  # whose candidates a text gives no names
+        if isinstance(again, sh.Choice):  # whose candidates a text gives no names
             again = dataclasses.replace(again, name=first.name)
         if again.price == 0 and first.recorded:  # implied by others, and not kept under a text
             again = dataclasses.replace(again, text=first.text)
@@ -106,8 +106,8 @@ def test_a_table_with_more_cells_than_there_are_answers(tmp_path, nobody_looks) 
     with made(tmp_path / "clinic", batch_plan(), 900) as dataset:
         session, before = dataset.session(), contents(dataset.path)
         nobody_looks()
-        query = hf.histogram("age", bins=range(0, 101, 4))  # 25 bins and one for the others
-        with pytest.raises(hf.BudgetExhausted) as caught:
+        query = sh.histogram("age", bins=range(0, 101, 4))  # 25 bins and one for the others
+        with pytest.raises(sh.BudgetExhausted) as caught:
             session.ask(query)
         policy = dataset._ledger.policy
         assert caught.value.charge == to_float(2 * policy.mechanism.charge(800))
@@ -124,14 +124,14 @@ def test_when_the_answers_are_gone_but_not_the_budget(tmp_path) -> None:
     """A fit counts for none, as nothing is promised of it."""
     with made(tmp_path / "clinic", batch_plan(), 2000) as dataset:
         session = dataset.session()
-        session.ask(hf.histogram("age", bins=range(0, 100, 5)))  # 19 cells and the others'
+        session.ask(sh.histogram("age", bins=range(0, 100, 5)))  # 19 cells and the others'
         assert dataset.status().answers_left == 0 < session.budget.remaining
         for query in ("age > 50", "variance(bmi, 0, 50)", CASES["rate"].query):
-            with pytest.raises(hf.BudgetExhausted, match=r"no more answers fit|0 are left"):
+            with pytest.raises(sh.BudgetExhausted, match=r"no more answers fit|0 are left"):
                 session.ask(query)
         few = dataclasses.replace(CASES["fit"].query, price=3)
         assert session.ask(few).price == 3
-        with pytest.raises(hf.BudgetExhausted):
+        with pytest.raises(sh.BudgetExhausted):
             session.ask(dataclasses.replace(few, steps=1))
         assert session.budget.remaining == to_float(
             dataset._ledger.policy.budget - 5 * dataset._ledger.policy.mechanism.charge(2000)
@@ -148,7 +148,7 @@ def test_the_numbers_of_a_refusal_are_true_for_every_class(tmp_path, name: str) 
         session = dataset.session()
         exhausted(session)
         before = contents(dataset.path)
-        with pytest.raises(hf.BudgetExhausted) as caught:
+        with pytest.raises(sh.BudgetExhausted) as caught:
             session.ask(case.query, key="k")
         assert contents(dataset.path) == before
         error, charge = caught.value, dataset._ledger.policy.mechanism.charge
@@ -158,7 +158,7 @@ def test_the_numbers_of_a_refusal_are_true_for_every_class(tmp_path, name: str) 
         assert case.price * charge(error.fits_at) <= left < case.price * charge(error.fits_at - 1)
         assert error.more_records == error.fits_at - 600
         dataset.append(records(600, error.fits_at - 1))
-        with pytest.raises(hf.BudgetExhausted):
+        with pytest.raises(sh.BudgetExhausted):
             session.ask(case.query, key="k")
         dataset.append(records(error.fits_at - 1, error.fits_at))
         assert session.ask(case.query, key="k").round == error.fits_at
@@ -171,7 +171,7 @@ def test_a_batch_of_every_class_is_all_or_nothing(dataset, session) -> None:
     price = sum(leaf.price for leaf in distinct.values())
     session.ask_many([f"age > {i} / 7" for i in range(294 - price + 1)])
     before = contents(dataset.path)
-    with pytest.raises(hf.BudgetExhausted) as caught:
+    with pytest.raises(sh.BudgetExhausted) as caught:
         session.ask_many(queries)
     assert contents(dataset.path) == before
     charge = dataset._ledger.policy.mechanism.charge(2000)
@@ -179,7 +179,7 @@ def test_a_batch_of_every_class_is_all_or_nothing(dataset, session) -> None:
     kept = [query for query in queries if query is not CASES["kendall"].query]
     slots = sum(leaf.slots for leaf in distinct.values())
     assert slots > price  # the number of answers is what ends first
-    with pytest.raises(hf.BudgetExhausted, match="counts for"):
+    with pytest.raises(sh.BudgetExhausted, match="counts for"):
         session.ask_many(kept)
     assert contents(dataset.path) == before
 
@@ -212,7 +212,7 @@ LOW_SENSITIVITY = (
 @cache
 def paper_plan(covers: str) -> Plan:
     """Five answers by the paper's theorem."""
-    return hf.plan(n0=2500, n=5000, queries=5, beta=0.2, certificate="adaptive", covers=covers)
+    return sh.plan(n0=2500, n=5000, queries=5, beta=0.2, certificate="adaptive", covers=covers)
 
 
 @pytest.mark.parametrize("make", [rare_plan, lambda: paper_plan("statistical")])
@@ -224,9 +224,9 @@ def test_what_a_theorem_does_not_cover_is_refused(tmp_path, nobody_looks, make, 
         nobody_looks()
         uses = [session.ask, session.quote, lambda q: session.ask_many(["age > 1", q], key="k")]
         if not isinstance(query_of(CASES[name].canonical), Select):
-            uses.append(lambda q: session.ask(hf.gate(q, at_least=0.5)))
+            uses.append(lambda q: session.ask(sh.gate(q, at_least=0.5)))
         for use in uses:
-            with pytest.raises(hf.NotApplicable, match="means over records only"):
+            with pytest.raises(sh.NotApplicable, match="means over records only"):
                 use(query)
         assert contents(dataset.path) == before
 
@@ -240,7 +240,7 @@ def test_with_low_sensitivity_covered_it_is_answered(tmp_path) -> None:
         choice = session.ask("select(highest, 1, age > 5, age > 99)")
         assert choice.certificate == "adaptive"
         assert 0.0 < choice.width <= 1.0
-        session.ask(hf.statistic("youth"))
+        session.ask(sh.statistic("youth"))
         dataset.verify()
 
 

@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-import holdfast as hf
-from holdfast.data.growing import GrowingData
+import surehold as sh
 from runtime import exhausted, made, opened, records
+from surehold.data.growing import GrowingData
 
 
 def in_threads(*works) -> list:
@@ -35,7 +35,7 @@ def test_two_threads_share_the_budget(tmp_path) -> None:
             for i in range(fits):
                 try:
                     told += not session.ask(f"age > {i} + 0.{name}").recorded
-                except hf.BudgetExhausted:
+                except sh.BudgetExhausted:
                     break
             return told
 
@@ -99,7 +99,7 @@ def test_somebody_spends_the_rest_while_records_are_touched(
         other = (clinic if same_connection else second).session("bob")
         meanwhile(monkeypatch, lambda: exhausted(other))
         assert not session.ask("age > 50").recorded
-        with pytest.raises(hf.BudgetExhausted):
+        with pytest.raises(sh.BudgetExhausted):
             session.ask("age > 51")
         charge = clinic._ledger.policy.mechanism.charge(1000)
         assert clinic._ledger.state.spent == len(clinic.transcript) * charge

@@ -26,13 +26,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-import holdfast as hf
-from holdfast.ledger.draft import Draft
-from holdfast.session.dataset import Dataset
-from holdfast.session.session import Session
+import surehold as sh
 from machine import FAULTY, Crash
 from noise_sources import FastSeededNoise
 from runtime import made, records, sql
+from surehold.ledger.draft import Draft
+from surehold.session.dataset import Dataset
+from surehold.session.session import Session
 from tampering import bodies
 from touches import Touches
 from workload import CASES, YOUTH, in_process
@@ -42,7 +42,7 @@ Names = st.sampled_from(NAMES)
 Keys = st.none() | st.sampled_from(("a", "b", "c"))
 Asks = st.tuples(Names, Keys, st.integers(0, 1))
 FAULTS = ("before", "after", "crash before", "crash after")
-REFUSALS = (hf.InvalidInput, hf.BudgetExhausted, hf.RequestRefused)
+REFUSALS = (sh.InvalidInput, sh.BudgetExhausted, sh.RequestRefused)
 TOUCHES = Touches()
 
 
@@ -86,7 +86,7 @@ class Machine(RuleBasedStateMachine):
 
     def ask(self, asked: tuple[str, str | None, int]) -> None:
         name, key, which = asked
-        with suppress(*REFUSALS, hf.StorageFailed):
+        with suppress(*REFUSALS, sh.StorageFailed):
             self.open[which][1].ask(CASES[name].query, key=key)
 
     @rule(asked=Asks)
@@ -224,5 +224,5 @@ def test_the_machine_finds_evaluations_before_the_charge(monkeypatch) -> None:
 
 def test_the_machine_finds_charges_that_are_made_twice(monkeypatch) -> None:
     monkeypatch.setattr(Draft, "_charged", lambda *_: None)
-    with pytest.raises((AssertionError, hf.HoldfastError)):
+    with pytest.raises((AssertionError, sh.SureholdError)):
         run(25, 20, phases=[Phase.generate], report_multiple_bugs=False)

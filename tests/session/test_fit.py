@@ -10,12 +10,12 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-import holdfast as hf
-from holdfast.data.growing import GrowingData
-from holdfast.errors import BudgetExhausted, InvalidInput, InvalidQuery
-from holdfast.queries import Schema, fit, query_of
-from holdfast.session.dataset import Dataset, create
+import surehold as sh
 from noise_sources import FastSeededNoise, NoNoise
+from surehold.data.growing import GrowingData
+from surehold.errors import BudgetExhausted, InvalidInput, InvalidQuery
+from surehold.queries import Schema, fit, query_of
+from surehold.session.dataset import Dataset, create
 
 COLUMNS = {"age": "int", "bmi": "float", "income": "float", "ill": "bool"}
 N = 60_000
@@ -26,7 +26,7 @@ PRICE = 800
 
 @cache
 def plan():
-    return hf.plan(n0=50_000, n=N, alpha=0.1, beta=0.05)
+    return sh.plan(n0=50_000, n=N, alpha=0.1, beta=0.05)
 
 
 @cache
@@ -157,8 +157,8 @@ def test_the_predictor_is_the_fitted_model_on_every_record(dataset):
             ]
         )
         expected = found.intercept + x @ np.array(list(found.coefficients.values()))
-        from holdfast.data.engines.polars_records import numbers_of
-        from holdfast.queries import mean
+        from surehold.data.engines.polars_records import numbers_of
+        from surehold.queries import mean
 
         measure = mean(found.predictor, -1e3, 1e3).measure(Schema.of(COLUMNS))
         values, known = numbers_of(measure.expression, frame)
@@ -198,7 +198,7 @@ def test_what_it_costs(dataset):
 
 def test_the_steps_cost_no_more_than_the_price(dataset, monkeypatch):
     """Every noisy vector that is drawn is counted here, by its own charge."""
-    from holdfast.mechanisms.gradient import GaussianVector
+    from surehold.mechanisms.gradient import GaussianVector
 
     charged = []
     real = GaussianVector.noisy

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import holdfast as hf
-from holdfast.queries import Reading, query_of
-from holdfast.queries.derived import above, quotient
-from holdfast.queries.ranking import ranked
+import surehold as sh
+from surehold.queries import Reading, query_of
+from surehold.queries.derived import above, quotient
+from surehold.queries.ranking import ranked
 from workload import CASES
 
 pytestmark = pytest.mark.usefixtures("quick_models")
@@ -46,7 +46,7 @@ def session(dataset):
     ],
 )
 def test_gates(exact, limits, verdict: str) -> None:
-    found = exact.ask(hf.gate("age > 50", **limits))
+    found = exact.ask(sh.gate("age > 50", **limits))
     assert (found.verdict, found.passed) == (verdict, verdict == "pass")
     assert (found.side, found.limit) == next(iter(limits.items()))
     assert found.value == pytest.approx(0.49)
@@ -59,64 +59,64 @@ def test_gates(exact, limits, verdict: str) -> None:
 @pytest.mark.parametrize(
     ("query", "limits"),
     [
-        (hf.fraction("age > 50"), {"at_most": 40}),
-        (hf.fraction("age > 50"), {"at_least": -0.1}),
-        (hf.mean("bmi", 0, 60), {"at_most": 500}),
-        (hf.rate("bmi > 20", given="age > 20"), {"at_least": 1.5}),
-        (hf.kendall("age", "bmi"), {"at_most": 2}),
+        (sh.fraction("age > 50"), {"at_most": 40}),
+        (sh.fraction("age > 50"), {"at_least": -0.1}),
+        (sh.mean("bmi", 0, 60), {"at_most": 500}),
+        (sh.rate("bmi > 20", given="age > 20"), {"at_least": 1.5}),
+        (sh.kendall("age", "bmi"), {"at_most": 2}),
     ],
     ids=str,
 )
 def test_a_gate_that_could_never_close_is_refused(session, query, limits) -> None:
     for use in (session.ask, session.quote):
-        with pytest.raises(hf.InvalidInput, match="within what the query can give"):
-            use(hf.gate(query, **limits))
+        with pytest.raises(sh.InvalidInput, match="within what the query can give"):
+            use(sh.gate(query, **limits))
     assert len(session.transcript) == 0
 
 
 def test_a_gate_at_the_very_end_of_an_interval(exact) -> None:
     low, high = exact.ask("age > 50").interval
-    assert exact.ask(hf.gate("age > 50", at_least=low)).verdict == "pass"
-    assert exact.ask(hf.gate("age > 50", at_most=high)).verdict == "pass"
-    assert exact.ask(hf.gate("age > 50", at_least=high)).verdict == "undecided"
-    assert exact.ask(hf.gate("age > 50", at_most=low)).verdict == "undecided"
+    assert exact.ask(sh.gate("age > 50", at_least=low)).verdict == "pass"
+    assert exact.ask(sh.gate("age > 50", at_most=high)).verdict == "pass"
+    assert exact.ask(sh.gate("age > 50", at_least=high)).verdict == "undecided"
+    assert exact.ask(sh.gate("age > 50", at_most=low)).verdict == "undecided"
 
 
 def test_a_gate_of_a_rate_has_both_in_the_transcript(exact) -> None:
-    found = exact.ask(hf.gate(CASES["rate"].query, at_least=0.05))
+    found = exact.ask(sh.gate(CASES["rate"].query, at_least=0.05))
     rate = exact.ask(CASES["rate"].query)
     assert rate.recorded
     assert found.parts == (rate.entry,)
     assert (found.value, found.interval) == (rate.value, rate.interval)
-    assert [type(one) for one in exact.transcript] == [hf.Answer] * 2 + [hf.Estimate, hf.Verdict]
+    assert [type(one) for one in exact.transcript] == [sh.Answer] * 2 + [sh.Estimate, sh.Verdict]
 
 
 @pytest.mark.parametrize("limit", [1e151, -1e300, float("nan"), float("inf"), True, "0.5", None])
 def test_a_limit_that_could_not_be_read_back_is_refused(limit) -> None:
-    with pytest.raises(hf.InvalidInput):
-        hf.gate("age > 50", at_least=limit)
+    with pytest.raises(sh.InvalidInput):
+        sh.gate("age > 50", at_least=limit)
 
 
 @given(st.floats(-1e150, 1e150), st.sampled_from(("at_least", "at_most")))
 def test_the_text_of_a_gate_reads_back(limit: float, side: str) -> None:
-    gate = hf.gate("age > 50", **{side: limit})
+    gate = sh.gate("age > 50", **{side: limit})
     assert query_of(gate.canonical) == gate
 
 
 def test_a_rate_of_nobody_is_undetermined(exact) -> None:
     for query in (
-        hf.rate("bmi > 20", given="age > 200"),
-        hf.rate("bmi", given="age < 20", low=0, high=50),
-        hf.auc("age", target="bmi > 100"),
-        hf.auc("age", target="bmi < 100"),
+        sh.rate("bmi > 20", given="age > 200"),
+        sh.rate("bmi", given="age < 20", low=0, high=50),
+        sh.auc("age", target="bmi > 100"),
+        sh.auc("age", target="bmi < 100"),
     ):
         found = exact.ask(query)
         assert (found.value, found.interval, found.is_determined) == (None, None, False)
         assert str(found) == "undetermined  n = 2,000"
-        verdict = exact.ask(hf.gate(query, at_least=query.low))
+        verdict = exact.ask(sh.gate(query, at_least=query.low))
         assert (verdict.verdict, verdict.passed) == ("undecided", False)
         assert "undetermined" in str(verdict)
-    table = exact.ask(hf.means("bmi", 0, 50, by="city in ('Oslo', 'Rome')"))
+    table = exact.ask(sh.means("bmi", 0, 50, by="city in ('Oslo', 'Rome')"))
     assert table["Oslo"].value == pytest.approx(24.95, abs=0.2)
     assert (table["Rome"].value, table["Rome"].interval) == (None, None)
     assert str(table["Rome"]) == "undetermined"
@@ -195,7 +195,7 @@ def test_means_by_group_hold_the_exact_means(data, parts, bounds) -> None:
     """Cells of any shares and means, read off with any error up to a width."""
     low, high = bounds
     names = ", ".join(f"'c{i}'" for i in range(len(parts) - 1))
-    query = hf.means("bmi", low, high, by=f"city in ({names})")
+    query = sh.means("bmi", low, high, by=f"city in ({names})")
     whole = sum(parts) or Fraction(1)
     cells = [(part / whole, data.draw(st.fractions(0, 1))) for part in parts]  # share, mean
     span, width = Fraction(high) - Fraction(low), data.draw(st.floats(0.0, 0.4))

@@ -7,10 +7,10 @@ from unittest import mock
 
 import pytest
 
-import holdfast as hf
-from holdfast.ledger.store import Store
-from holdfast.session.dataset import Dataset
+import surehold as sh
 from runtime import adaptive_plan, made
+from surehold.ledger.store import Store
+from surehold.session.dataset import Dataset
 
 COLUMNS = {"x": "int"}
 
@@ -25,7 +25,7 @@ def test_a_forked_child_must_open_for_itself(tmp_path):
             try:
                 session.ask("age > 2")
                 told = "answered"
-            except hf.StorageFailed as error:
+            except sh.StorageFailed as error:
                 told = str(error)
             dataset.close()  # and this must not fold away the parent's log
             os.write(write, told.encode())
@@ -33,7 +33,7 @@ def test_a_forked_child_must_open_for_itself(tmp_path):
         os.waitpid(child, 0)
         assert "open the dataset in this process" in os.read(read, 1000).decode()
         session.ask("age > 3")
-    with hf.open(tmp_path / "clinic") as dataset:
+    with sh.open(tmp_path / "clinic") as dataset:
         assert dataset.verify().answers == 2
 
 
@@ -41,15 +41,15 @@ def test_a_relative_path_stays_where_it_was(tmp_path, monkeypatch):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
-        hf.create("clinic", plan=adaptive_plan(), columns=COLUMNS).close()
+        sh.create("clinic", plan=adaptive_plan(), columns=COLUMNS).close()
     monkeypatch.chdir(tmp_path / "a")
-    dataset = hf.open("clinic")
+    dataset = sh.open("clinic")
     monkeypatch.chdir(tmp_path / "b")
     dataset.append([{"x": i} for i in range(20_000)])
     assert dataset.verify().records == 20_000
     dataset.close()
-    assert hf.open("clinic").n == 0
-    assert hf.open(tmp_path / "a" / "clinic").n == 20_000
+    assert sh.open("clinic").n == 0
+    assert sh.open(tmp_path / "a" / "clinic").n == 20_000
 
 
 def test_an_interrupt_in_a_commit_leaves_nothing_behind(tmp_path):
@@ -69,22 +69,22 @@ def test_appends_are_salted(tmp_path):
     """Otherwise a guessed record could be checked against a published head."""
     heads = set()
     for name in "ab":
-        with hf.create(tmp_path / name, plan=adaptive_plan(), columns=COLUMNS) as dataset:
+        with sh.create(tmp_path / name, plan=adaptive_plan(), columns=COLUMNS) as dataset:
             dataset.append({"x": 1})
             heads.add(dataset._ledger.head.read()["salt"])
     assert len(heads) == 2
 
 
 def test_only_the_owner_can_read(tmp_path):
-    hf.create(tmp_path / "d", plan=adaptive_plan(), columns=COLUMNS).close()
+    sh.create(tmp_path / "d", plan=adaptive_plan(), columns=COLUMNS).close()
     assert (tmp_path / "d").stat().st_mode & 0o077 == 0
 
 
 def test_the_width_covers_the_rounding_of_a_mean_far_from_zero(tmp_path):
     base = 1_700_000_000_000_000_000
-    with hf.create(tmp_path / "d", plan=adaptive_plan(), columns={"ns": "int"}) as dataset:
+    with sh.create(tmp_path / "d", plan=adaptive_plan(), columns={"ns": "int"}) as dataset:
         dataset.append([{"ns": base + 384}] * 300)
-        answer = dataset.session().ask(hf.mean("ns", base, base + 1024))
+        answer = dataset.session().ask(sh.mean("ns", base, base + 1024))
         assert answer.interval[0] <= base + 384 <= answer.interval[1]
         assert abs(answer.value - (base + 384)) <= answer.width
         assert answer.width >= 256

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import holdfast as hf
-from holdfast.session.dataset import Dataset
+import surehold as sh
 from noise_sources import NoNoise
 from runtime import made
+from surehold.session.dataset import Dataset
 
 ABOUT = {"features": ["age", "bmi"], "target": "age > 50"}
 
@@ -37,17 +37,17 @@ def exact(tmp_path):
         yield dataset
 
 
-def queries(model: bytes) -> list[hf.Query]:
-    old = hf.accuracy(onnx_of([True, False]), **ABOUT)
+def queries(model: bytes) -> list[sh.Query]:
+    old = sh.accuracy(onnx_of([True, False]), **ABOUT)
     return [
-        hf.accuracy(model, **ABOUT),
-        hf.confusion(model, **ABOUT),
-        hf.auc(model, **ABOUT),
-        hf.loss(model, kind="log", most=5.0, **ABOUT),
-        hf.calibration(model, bins=2, **ABOUT),
-        hf.gate(hf.accuracy(model, **ABOUT), at_least=0.5),
-        hf.improvement(hf.accuracy(model, **ABOUT), old),
-        hf.select([hf.accuracy(model, **ABOUT), old], best="highest", price=4),
+        sh.accuracy(model, **ABOUT),
+        sh.confusion(model, **ABOUT),
+        sh.auc(model, **ABOUT),
+        sh.loss(model, kind="log", most=5.0, **ABOUT),
+        sh.calibration(model, bins=2, **ABOUT),
+        sh.gate(sh.accuracy(model, **ABOUT), at_least=0.5),
+        sh.improvement(sh.accuracy(model, **ABOUT), old),
+        sh.select([sh.accuracy(model, **ABOUT), old], best="highest", price=4),
     ]
 
 
@@ -76,7 +76,7 @@ def test_a_model_is_kept_once_and_found_after_reopening(exact, model, tmp_path):
     assert exact.models == (kept,)
     assert exact.models_size == (kept.bytes, 1) == (len(model), 1)
     assert exact.model_content(kept.model) == model
-    with hf.open(exact.path) as again:
+    with sh.open(exact.path) as again:
         assert again.models == (kept,)
     (tmp_path / "m.onnx").write_bytes(model)
     assert exact.keep_model(tmp_path / "m.onnx") == kept
@@ -84,8 +84,8 @@ def test_a_model_is_kept_once_and_found_after_reopening(exact, model, tmp_path):
 
 def test_a_model_that_is_not_kept_is_refused_before_it_is_charged(exact, model):
     session = exact.session("ann")
-    text = hf.accuracy(model, **ABOUT).canonical
-    with pytest.raises(hf.InvalidInput, match="at hand"):
+    text = sh.accuracy(model, **ABOUT).canonical
+    with pytest.raises(sh.InvalidInput, match="at hand"):
         session.ask(text)
     assert session.budget.spent == 0.0
 
@@ -94,17 +94,17 @@ def test_a_file_that_was_changed_is_no_longer_the_model(exact, model):
     kept = exact.keep_model(model)
     [path] = (exact.path / "models").iterdir()
     path.write_bytes(onnx_of([True, False]))
-    with hf.open(exact.path) as again:
+    with sh.open(exact.path) as again:
         assert again.model_content(kept.model) is None
         assert again.models == ()
     path.write_bytes(b"nonsense")
-    with hf.open(exact.path) as again:
+    with sh.open(exact.path) as again:
         assert again.models == ()
 
 
 @pytest.mark.parametrize("junk", [b"", b"nonsense", b"\x08\x07" * 100])
 def test_only_models_are_kept(exact, junk):
-    with pytest.raises(hf.InvalidInput):
+    with pytest.raises(sh.InvalidInput):
         exact.keep_model(junk)
     assert not (exact.path / "models").exists()
 

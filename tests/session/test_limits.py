@@ -7,15 +7,15 @@ from fractions import Fraction
 
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from runtime import made, opened, records, sql
 
 
-def spend(session: hf.Session) -> hf.BudgetExhausted:
+def spend(session: sh.Session) -> sh.BudgetExhausted:
     for i in range(1000):
         try:
             session.ask(f"age > {i} + 0.5")
-        except hf.BudgetExhausted as error:
+        except sh.BudgetExhausted as error:
             return error
     raise AssertionError("the limit never ended it")
 
@@ -35,7 +35,7 @@ def test_a_limit_ends_one_analyst_and_nobody_else(clinic):
 
 def test_what_counts_is_who_asks_not_the_session(clinic):
     spend(clinic.session("ann", limit=0.25))
-    with pytest.raises(hf.BudgetExhausted):
+    with pytest.raises(sh.BudgetExhausted):
         clinic.session("ann", limit=0.25).ask("bmi > 20")
     assert clinic.session("ann", limit=0.5).ask("bmi > 20").recorded is False
 
@@ -67,7 +67,7 @@ def test_it_fits_again_when_answers_cost_less(clinic):
     error = spend(limited)
     assert error.more_records is not None
     clinic.append(records(1000, 1000 + error.more_records - 1))
-    with pytest.raises(hf.BudgetExhausted):
+    with pytest.raises(sh.BudgetExhausted):
         limited.ask("bmi > 21")
     clinic.append(records(1000 + error.more_records - 1, 1000 + error.more_records))
     assert limited.ask("bmi > 21").round == error.fits_at
@@ -82,7 +82,7 @@ def test_the_whole_budget_ends_everybody(clinic):
 def test_many_at_once_are_all_or_none(clinic):
     limited = clinic.session("ann", limit=0.25)
     left = limited.answers_left(1000)
-    with pytest.raises(hf.BudgetExhausted, match="the limit of analyst 'ann' is reached"):
+    with pytest.raises(sh.BudgetExhausted, match="the limit of analyst 'ann' is reached"):
         limited.ask_many([f"age > {i}" for i in range(left + 1)])
     assert limited.limit.spent == 0.0
     assert len(limited.ask_many([f"age > {i}" for i in range(left)])) == left
@@ -96,7 +96,7 @@ def test_threads_together_spend_no_more_than_the_limit(clinic):
         for i in range(200):
             try:
                 limited.ask(f"age > {start} + {i} / 1000")
-            except hf.BudgetExhausted:
+            except sh.BudgetExhausted:
                 return
 
     threads = [threading.Thread(target=run, args=(i,)) for i in range(8)]
@@ -116,7 +116,7 @@ def test_processes_together_spend_no_more_than_the_limit(clinic):
         for i in range(500):
             try:
                 (first if i % 2 else second).ask(f"age > {i} / 7")
-            except hf.BudgetExhausted:
+            except sh.BudgetExhausted:
                 break
         assert first.limit == second.limit
         assert first.limit.spent <= first.limit.total
@@ -125,7 +125,7 @@ def test_processes_together_spend_no_more_than_the_limit(clinic):
 
 @pytest.mark.parametrize("limit", [0, -0.1, 1.01, True, "0.5", float("nan")])
 def test_a_limit_is_a_share(clinic, limit):
-    with pytest.raises(hf.InvalidInput, match="limit must be a share of the budget"):
+    with pytest.raises(sh.InvalidInput, match="limit must be a share of the budget"):
         clinic.session("ann", limit=limit)
 
 
@@ -164,7 +164,7 @@ def test_a_sum_that_is_no_number_is_found(tmp_path, units):
     with made(tmp_path / "clinic", count=1000) as dataset:
         dataset.session("ann").ask("age > 1")
     sql(tmp_path / "clinic", f"UPDATE spending SET units = '{units}'")
-    with pytest.raises(hf.LedgerCorrupt, match="charged"):
+    with pytest.raises(sh.LedgerCorrupt, match="charged"):
         opened(tmp_path / "clinic")
 
 
@@ -176,7 +176,7 @@ def test_cells_count_towards_a_limit(clinic):
     table = f"histogram(bins(age, {cells}))"
     quote = limited.quote(table)
     assert not quote.allowed
-    with pytest.raises(hf.BudgetExhausted, match="the limit of analyst 'ann' does not suffice"):
+    with pytest.raises(sh.BudgetExhausted, match="the limit of analyst 'ann' does not suffice"):
         limited.ask(table)
     assert clinic.session("bob").quote(table).allowed
     small = "histogram(city in ('Oslo', 'Bergen'))"
@@ -196,11 +196,11 @@ def test_what_may_yet_be_spent_is_no_more_than_there_is(clinic):
 def test_a_high_price_is_told_apart_from_an_end(clinic):
     limited = clinic.session("ann", limit=0.25)
     limited.ask_many([f"age > {i}" for i in range(10)])  # early, so that they cost more
-    query = hf.select(["age > 20", "age > 40"], price=50)
-    with pytest.raises(hf.BudgetExhausted, match="8 answers of price 1 would"):
+    query = sh.select(["age > 20", "age > 40"], price=50)
+    with pytest.raises(sh.BudgetExhausted, match="8 answers of price 1 would"):
         limited.ask(query)
     limited.ask_many([f"age > {i} + 0.5" for i in range(8)])
-    with pytest.raises(hf.BudgetExhausted, match="single answers will again at round"):
+    with pytest.raises(sh.BudgetExhausted, match="single answers will again at round"):
         limited.ask(query)
 
 
@@ -209,7 +209,7 @@ def test_charges_moved_from_one_analyst_to_another_are_found(tmp_path):
         dataset.session("ann").ask("age > 1")
         dataset.session("bob").ask("age > 2")
     sql(tmp_path / "clinic", "UPDATE spending SET analyst = 'eve' WHERE analyst = 'ann'")
-    with opened(tmp_path / "clinic") as dataset, pytest.raises(hf.LedgerCorrupt, match="analysts"):
+    with opened(tmp_path / "clinic") as dataset, pytest.raises(sh.LedgerCorrupt, match="analysts"):
         dataset.verify()
 
 
@@ -219,5 +219,5 @@ def test_a_session_at_a_round_stands_beside_the_other(clinic):
     assert (session.held, sibling.held) == (None, 500)
     assert (session.ask("age > 5").round, sibling.ask("age > 5").round) == (1000, 500)
     assert sibling.at(None).held is None
-    with pytest.raises(hf.NotReady):
+    with pytest.raises(sh.NotReady):
         session.at(1500)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import holdfast as hf
-from holdfast.data import growing
+import surehold as sh
 from runtime import adaptive_plan, batch_plan, made, opened, records, sql
+from surehold.data import growing
 
 
 def test_a_new_dataset_has_the_paces_of_its_plan(tmp_path):
@@ -50,7 +50,7 @@ def test_nothing_left_buys_nothing(clinic):
     for i in range(400):
         try:
             session.ask(f"age > {i} / 7")
-        except hf.BudgetExhausted:
+        except sh.BudgetExhausted:
             break
     outlook = clinic.outlook()
     assert (outlook.now.answers, outlook.evenly.answers, outlook.at_end.answers) == (0, 0, 0)
@@ -77,7 +77,7 @@ def test_an_append_with_a_key_is_made_once(tmp_path):
         first = dataset.append(records(0, 5), key="mon")
         dataset.append(records(5, 7))
         again = dataset.append(records(0, 5), key="mon")
-        assert again == first == hf.Appended(5, 5)
+        assert again == first == sh.Appended(5, 5)
         assert dataset.n == 7
         assert dataset.verify().records == 7
 
@@ -96,12 +96,12 @@ def test_a_large_append_with_a_key_is_made_once(tmp_path, monkeypatch):
 def test_the_key_of_another_append_or_answer_is_refused(tmp_path):
     with made(tmp_path / "clinic", count=500) as dataset:
         dataset.append(records(500, 505), key="mon")
-        with pytest.raises(hf.InvalidInput, match="new for each append"):
+        with pytest.raises(sh.InvalidInput, match="new for each append"):
             dataset.append(records(505, 510), key="mon")
-        with pytest.raises(hf.InvalidInput, match="new for each query"):
+        with pytest.raises(sh.InvalidInput, match="new for each query"):
             dataset.session("ann").ask("age > 5", key="mon")
         dataset.session("ann").ask("age > 5", key="tue")
-        with pytest.raises(hf.InvalidInput, match="new for each append"):
+        with pytest.raises(sh.InvalidInput, match="new for each append"):
             dataset.append(records(505, 510), key="tue")
         assert dataset.n == 505
 
@@ -111,7 +111,7 @@ def test_the_key_of_an_append_outlives_the_process_and_is_verified(tmp_path):
     with made(path) as dataset:
         dataset.append(records(0, 5), key="mon")
     with opened(path) as dataset:
-        assert dataset.append(records(0, 5), key="mon") == hf.Appended(5, 5)
+        assert dataset.append(records(0, 5), key="mon") == sh.Appended(5, 5)
     sql(path, "UPDATE keys SET key = 'tue'")
-    with opened(path) as dataset, pytest.raises(hf.LedgerCorrupt, match="key"):
+    with opened(path) as dataset, pytest.raises(sh.LedgerCorrupt, match="key"):
         dataset.verify()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.session import transcript as transcripts
 from runtime import records
+from surehold.session import transcript as transcripts
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ import json
 import subprocess
 import sys
 
-import holdfast as hf
+import surehold as sh
 from runtime import made, opened, records
 
 WORK = """
 import json, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
-import holdfast as hf
+import surehold as sh
 from runtime import opened, records
 
 path, name = Path(sys.argv[1]), int(sys.argv[2])
@@ -25,7 +25,7 @@ with opened(path, seed=name) as dataset:
             session.hold(600)
             own = session.ask(f"age > {i} + 0.{name}", key=f"{name}/{i}")
             shared = session.ask(f"age < {i}")
-        except hf.BudgetExhausted:
+        except sh.BudgetExhausted:
             break
         told += [[own.entry, own.value], [shared.entry, shared.value]]
         dataset.append(records(name * 1000 + i, name * 1000 + i + 3))
@@ -90,4 +90,4 @@ def test_a_process_that_is_killed_leaves_a_dataset_that_opens(tmp_path) -> None:
         for line in seen:
             entry, value = line.split()
             assert recorded[int(entry)] == float(value)
-        assert isinstance(dataset.session().budget, hf.Budget)
+        assert isinstance(dataset.session().budget, sh.Budget)

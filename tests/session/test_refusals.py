@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-import holdfast as hf
-from holdfast.mechanisms import to_float
+import surehold as sh
 from runtime import (
     adaptive_plan,
     batch_plan,
@@ -14,10 +13,11 @@ from runtime import (
     rare_plan,
     records,
 )
+from surehold.mechanisms import to_float
 
 
 @pytest.mark.parametrize("plan", [adaptive_plan, batch_plan, rare_plan])
-@pytest.mark.parametrize("query", [hf.fraction("age > 50"), hf.mean("bmi", low=-7, high=93)])
+@pytest.mark.parametrize("query", [sh.fraction("age > 50"), sh.mean("bmi", low=-7, high=93)])
 def test_an_ask_is_what_was_quoted(tmp_path, plan, query) -> None:
     with made(tmp_path / "clinic", plan(), 900) as dataset:
         session = dataset.session()
@@ -41,7 +41,7 @@ def test_a_quote_touches_no_record_and_changes_nothing(clinic, session, no_data)
     before = contents(clinic.path)
     no_data()
     assert session.quote("age > 50").allowed
-    assert session.quote(hf.mean("bmi", low=0, high=1)).width > 0
+    assert session.quote(sh.mean("bmi", low=0, high=1)).width > 0
     assert contents(clinic.path) == before
 
 
@@ -49,9 +49,9 @@ def test_a_refusal_touches_no_record_and_changes_nothing(clinic, session, no_dat
     exhausted(session)
     before, count = contents(clinic.path), commits.count
     no_data()
-    with pytest.raises(hf.BudgetExhausted):
+    with pytest.raises(sh.BudgetExhausted):
         session.ask("age > 50")
-    with pytest.raises(hf.BudgetExhausted):
+    with pytest.raises(sh.BudgetExhausted):
         session.ask_many(["age > 50", "age > 0.5"])
     assert not session.quote("age > 50").allowed
     assert contents(clinic.path) == before
@@ -72,7 +72,7 @@ def test_the_numbers_of_a_refusal_are_true(tmp_path) -> None:
         assert (quote.allowed, quote.more_records) == (False, error.more_records)
         assert quote.reason == str(error)
         dataset.append(records(600, error.fits_at - 1))
-        with pytest.raises(hf.BudgetExhausted) as caught:
+        with pytest.raises(sh.BudgetExhausted) as caught:
             session.ask("age > 50")
         assert (caught.value.fits_at, caught.value.more_records) == (error.fits_at, 1)
         dataset.append(records(error.fits_at - 1, error.fits_at))
@@ -88,7 +88,7 @@ def test_a_refusal_at_a_held_round_says_that_a_later_one_is_there(clinic, sessio
     assert error.more_records == 0
     assert "hold a later round" in str(error)
     session.hold(error.fits_at - 1)
-    with pytest.raises(hf.BudgetExhausted):
+    with pytest.raises(sh.BudgetExhausted):
         session.ask("age > 50")
     session.hold(error.fits_at)
     assert session.ask("age > 50").round == error.fits_at
@@ -98,7 +98,7 @@ def test_at_the_end_nothing_ever_fits(tmp_path) -> None:
     with made(tmp_path / "clinic", count=2000) as dataset:
         session = dataset.session()
         session.ask_many([f"age > {i} / 9" for i in range(294)])
-        with pytest.raises(hf.BudgetExhausted, match="no more answers fit") as caught:
+        with pytest.raises(sh.BudgetExhausted, match="no more answers fit") as caught:
             session.ask("age > 50")
         assert (caught.value.fits_at, caught.value.more_records) == (None, None)
         quote = session.quote("age > 50")
@@ -111,7 +111,7 @@ def test_batches_run_as_they_were_planned(tmp_path) -> None:
     plan = batch_plan()
     with made(tmp_path / "clinic", plan, 100) as dataset:
         session = dataset.session()
-        with pytest.raises(hf.NotReady) as caught:
+        with pytest.raises(sh.NotReady) as caught:
             session.ask("age > 1")
         assert caught.value.numbers["more_records"] == 100
         assert session.quote("age > 1").more_records == 100
@@ -120,7 +120,7 @@ def test_batches_run_as_they_were_planned(tmp_path) -> None:
             for j in range(count):
                 assert session.ask(f"age > {j} + {i} / 7").round == round
         assert len(dataset.transcript) == plan.queries
-        with pytest.raises(hf.BudgetExhausted) as exhaustion:
+        with pytest.raises(sh.BudgetExhausted) as exhaustion:
             session.ask("age > 99")
         assert exhaustion.value.fits_at is None
         assert session.budget.remaining == 0.0
@@ -131,7 +131,7 @@ def test_a_batch_that_was_left_out_is_refused_late_and_told_so(tmp_path) -> None
     with made(tmp_path / "clinic", batch_plan(), 2000) as dataset:
         session = dataset.session()
         session.ask_many([f"age > {i}" for i in range(5)])
-        with pytest.raises(hf.BudgetExhausted) as caught:
+        with pytest.raises(sh.BudgetExhausted) as caught:
             session.ask("age > 50")
         assert caught.value.fits_at is None
         session.hold(1400)

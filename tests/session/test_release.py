@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from clocks import FakeClock, Gate
-from holdfast.data.calibration import Calibration
-from holdfast.data.growing import GrowingData
-from holdfast.session import session as sessions
-from holdfast.session.dataset import Dataset
-from holdfast.session.release import MARGIN, REST, SLOT, slot_after
 from noise_sources import FastSeededNoise
 from runtime import made, records, sql, warm
+from surehold.data.calibration import Calibration
+from surehold.data.growing import GrowingData
+from surehold.session import session as sessions
+from surehold.session.dataset import Dataset
+from surehold.session.release import MARGIN, REST, SLOT, slot_after
 from workload import CASES, YOUTH
 
 EXPECTED = 0.010  # seconds, for every evaluation: slots of 50 ms
@@ -157,7 +157,7 @@ def test_noise_is_drawn_before_the_wait(timed, clock, monkeypatch):
 
     monkeypatch.setattr(sessions, "answered", slow)
     begun = clock.now
-    timed.session(fixed_time=True).ask(hf.select(["age > 50", "age > 60"], price=20))
+    timed.session(fixed_time=True).ask(sh.select(["age > 50", "age > 60"], price=20))
     assert clock.now == ticks(begun + HELD)
 
 
@@ -190,7 +190,7 @@ def test_what_touches_no_record_does_not_wait(timed, clock, work):
     session.ask("age > 50")
     session.ask("age > 50", key="k")
     session.quote("age > 60")
-    with pytest.raises(hf.InvalidQuery):
+    with pytest.raises(sh.InvalidQuery):
         session.ask("nothing > 60")
     warm(timed, "age > 60")
     session.ask("age > 60")

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-import holdfast as hf
-from holdfast.ledger.draft import Draft
+import surehold as sh
 from runtime import (
     contents,
     made,
     opened,
     records,
 )
+from surehold.ledger.draft import Draft
 from workload import CASES, YOUTH
 
 pytestmark = pytest.mark.usefixtures("quick_models")
@@ -48,7 +48,7 @@ def test_a_key_gives_the_recorded_answer_across_rounds(tmp_path, name: str) -> N
             again = other.session("bob").ask(case.query, key="k")
             assert again == dataclasses.replace(first, recorded=True)
             assert other._ledger.state == state
-            with pytest.raises(hf.InvalidInput, match="it was used for another one"):
+            with pytest.raises(sh.InvalidInput, match="it was used for another one"):
                 other.session().ask("age > 77", key="k")
         dataset.verify()
 
@@ -56,7 +56,7 @@ def test_a_key_gives_the_recorded_answer_across_rounds(tmp_path, name: str) -> N
 def test_the_same_rate_twice(dataset, session) -> None:
     first = session.ask(CASES["rate"].query)
     state, head = dataset._ledger.state, dataset._ledger.head
-    again = session.ask(hf.rate("(age > 50.0)", given="bmi>20"))
+    again = session.ask(sh.rate("(age > 50.0)", given="bmi>20"))
     assert again == dataclasses.replace(first, recorded=True)
     assert (dataset._ledger.state, dataset._ledger.head) == (state, head)
     assert (first.price, first.charge) == (0, 0.0)
@@ -80,7 +80,7 @@ def test_parts_that_a_key_has_at_another_round_are_not_mixed(tmp_path) -> None:
         session.ask(rate.leaves[0].canonical, key="k/0")
         dataset.append(records(1900, 2000))
         before = contents(dataset.path)
-        with pytest.raises(hf.InvalidInput, match="used for a part of this one"):
+        with pytest.raises(sh.InvalidInput, match="used for a part of this one"):
             session.ask(rate.query, key="k")
         assert contents(dataset.path) == before
         session.hold(1900)
@@ -106,9 +106,9 @@ def test_the_key_of_a_list_stands_for_that_list(tmp_path, name, grown) -> None:
         if grown:
             dataset.append(records(1900, 2000))
         before = contents(dataset.path)
-        with pytest.raises(hf.InvalidInput, match="key must be new for each"):
+        with pytest.raises(sh.InvalidInput, match="key must be new for each"):
             session.ask_many(LISTS[name], key="k")
-        with pytest.raises(hf.InvalidInput, match="key must be new for each"):
+        with pytest.raises(sh.InvalidInput, match="key must be new for each"):
             session.ask("age > 7", key="k")
         assert contents(dataset.path) == before
         again = session.ask_many(asked, key="k")
@@ -118,9 +118,9 @@ def test_the_key_of_a_list_stands_for_that_list(tmp_path, name, grown) -> None:
 
 def test_a_key_of_one_query_is_none_of_a_list(dataset, session) -> None:
     session.ask("age > 1", key="k")
-    with pytest.raises(hf.InvalidInput, match="key must be new for each list"):
+    with pytest.raises(sh.InvalidInput, match="key must be new for each list"):
         session.ask_many(["age > 1", "age > 2"], key="k")
-    with pytest.raises(hf.InvalidInput, match="key must be new"):
+    with pytest.raises(sh.InvalidInput, match="key must be new"):
         session.ask_many(["age > 2"], key="k")
 
 
@@ -149,7 +149,7 @@ def test_a_commit_that_fails_between_the_parts_and_what_follows(
         return real(*args, **named)
 
     monkeypatch.setattr(Draft, "add_derived", fail)
-    with pytest.raises(hf.StorageFailed):
+    with pytest.raises(sh.StorageFailed):
         session.ask(CASES["rate"].query, key=key)
     monkeypatch.undo()
     state = dataset._ledger.refresh()
@@ -213,7 +213,7 @@ def test_a_forked_child_must_open_for_itself(dataset, session) -> None:
         for name in ("rate", "select", "fit", "cells"):
             try:
                 session.ask(CASES[name].query)
-            except hf.StorageFailed:
+            except sh.StorageFailed:
                 failed += 1
         os._exit(failed)
     _, status = os.waitpid(child, 0)

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-import holdfast as hf
-from holdfast.ledger.store import Store
+import surehold as sh
 from runtime import made, records
+from surehold.ledger.store import Store
 
 # ------------------------------------------------------------------------------- transcript
 
@@ -34,7 +34,7 @@ def test_the_last_answers_are_found_without_reading_the_others(
     clinic, session, monkeypatch
 ) -> None:
     session.ask_many([f"age > {i}" for i in range(20)])
-    monkeypatch.setattr("holdfast.ledger.store._PAGE", 2)
+    monkeypatch.setattr("surehold.ledger.store._PAGE", 2)
     read = []
     real = Store._all
 
@@ -121,7 +121,7 @@ def test_a_closed_dataset_says_so(clinic, session) -> None:
         clinic.status,
         clinic.verify,
     ):
-        with pytest.raises(hf.HoldfastError):
+        with pytest.raises(sh.SureholdError):
             use()
 
 
@@ -139,16 +139,16 @@ def test_time_does_not_go_back(tmp_path) -> None:
 
 @pytest.mark.parametrize("reach", [1e150, 1e30, 1e-140])
 def test_answers_of_any_range_can_be_shown(session, reach) -> None:
-    answer = session.ask(hf.mean("bmi", -reach, reach))
+    answer = session.ask(sh.mean("bmi", -reach, reach))
     for shown in (str(answer), answer.explain(), answer._repr_html_()):
         assert "±" in shown
-    table = session.ask(hf.totals("bmi", -reach, reach, by="age > 50"))
+    table = session.ask(sh.totals("bmi", -reach, reach, by="age > 50"))
     assert "true" in str(table)
 
 
 def test_a_mean_explains_what_it_makes_of_missing_values(tmp_path):
-    plan = hf.plan(n0=1_000, n=1_000, alpha=0.3, beta=0.05)
-    with hf.create(tmp_path / "d", plan=plan, columns={"x": "float"}) as dataset:
+    plan = sh.plan(n0=1_000, n=1_000, alpha=0.3, beta=0.05)
+    with sh.create(tmp_path / "d", plan=plan, columns={"x": "float"}) as dataset:
         dataset.append({"x": float(i % 7)} for i in range(1_000))
         mean, fraction = dataset.session().ask_many(["mean(x, -1, 6.5)", "x > 3"])
     assert "values      below -1 or missing count as -1, above 6.5 as 6.5" in mean.explain()

@@ -12,10 +12,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-import holdfast as hf
-from holdfast.session.dataset import Dataset
+import surehold as sh
 from noise_sources import NoNoise
 from runtime import made, records
+from surehold.session.dataset import Dataset
 
 FEATURES = ["age", "bmi"]
 OWN = records(5000, 5200)  # the analyst's, which are not in the dataset
@@ -52,7 +52,7 @@ def test_a_grid_search_is_scored_on_the_guarded_records(dataset, session) -> Non
     fresh = [answer for answer in scorer.answers if not answer.recorded]
     assert dataset._ledger.state.answers == len(fresh) == len({a.query for a in scorer.answers})
     for answer in scorer.answers:
-        assert type(answer) is hf.Answer
+        assert type(answer) is sh.Answer
         assert (answer.round, answer.price) == (2000, 1)
         assert answer.query.startswith("accuracy('sklearn:")
     assert "6 answers" in repr(scorer)
@@ -110,19 +110,19 @@ def test_when_the_budget_ends_so_does_the_loop(tmp_path) -> None:
         scorer = dataset.session().scorer(features=FEATURES, target=TARGET)
         for depth in (1, 2):
             scorer(DecisionTreeClassifier(max_depth=depth).fit(X, Y))
-        with pytest.raises(hf.BudgetExhausted):
+        with pytest.raises(sh.BudgetExhausted):
             scorer(DecisionTreeClassifier(max_depth=3).fit(X, Y))
         assert len(scorer.answers) == 2
         search = GridSearchCV(
             LogisticRegression(), {"C": [1, 2]}, scoring=scorer, cv=2, error_score="raise"
         )
-        with pytest.raises(hf.BudgetExhausted):
+        with pytest.raises(sh.BudgetExhausted):
             search.fit(X, Y)
 
 
 @pytest.mark.parametrize("metric", ["f1", "", "accuracies", None])
 def test_a_metric_that_there_is_not(session, metric) -> None:
-    with pytest.raises(hf.InvalidInput, match="metric"):
+    with pytest.raises(sh.InvalidInput, match="metric"):
         session.scorer(features=FEATURES, target=TARGET, metric=metric)
 
 
@@ -130,7 +130,7 @@ def test_what_is_no_model_costs_nothing(dataset, session) -> None:
     state = dataset._ledger.state
     scorer = session.scorer(features=FEATURES, target=TARGET)
     for wrong in (LogisticRegression(), Ridge().fit(X, Y), 7, None):
-        with pytest.raises(hf.InvalidInput):
+        with pytest.raises(sh.InvalidInput):
             scorer(wrong)
     for wrong_options in (
         {"features": ["height"]},
@@ -139,7 +139,7 @@ def test_what_is_no_model_costs_nothing(dataset, session) -> None:
         {"metric": "squared", "low": 0},
         {"metric": "best"},
     ):
-        with pytest.raises((hf.InvalidInput, hf.InvalidQuery)):
+        with pytest.raises((sh.InvalidInput, sh.InvalidQuery)):
             session.scorer(**{"features": FEATURES, "target": TARGET, **wrong_options})
     assert scorer.answers == []
     assert dataclasses.replace(dataset._ledger.refresh()) == state

@@ -4,9 +4,7 @@ import dataclasses
 
 import pytest
 
-import holdfast as hf
-from holdfast.data.growing import GrowingData
-from holdfast.mechanisms import SCALE, to_float
+import surehold as sh
 from noise_sources import NoNoise
 from runtime import (
     adaptive_plan,
@@ -20,6 +18,8 @@ from runtime import (
     record,
     records,
 )
+from surehold.data.growing import GrowingData
+from surehold.mechanisms import SCALE, to_float
 
 # ------------------------------------------------------------------------------------- ask
 
@@ -47,12 +47,12 @@ def test_an_answer_says_everything(clinic, session) -> None:
 @pytest.mark.parametrize("plan", [adaptive_plan, batch_plan, rare_plan])
 def test_without_noise_the_value_is_the_snapshot_s(tmp_path, plan) -> None:
     made(tmp_path / "clinic", plan(), 850).close()
-    with hf.Dataset(tmp_path / "clinic", NoNoise()) as dataset:
+    with sh.Dataset(tmp_path / "clinic", NoNoise()) as dataset:
         session = dataset.session()
         answer = session.ask("age > 50")
         assert answer.round == (800 if plan is batch_plan else 850)
         assert answer.value == pytest.approx(older(50, answer.round) / answer.round, abs=1e-15)
-        mean = session.ask(hf.mean("bmi", low=0, high=25))
+        mean = session.ask(sh.mean("bmi", low=0, high=25))
         exact = sum(min(record(i)["bmi"], 25.0) for i in range(answer.round)) / answer.round
         assert mean.value == pytest.approx(exact, abs=1e-8)
         assert mean.interval[0] <= exact <= mean.interval[1]
@@ -64,7 +64,7 @@ def test_noise_is_added_in_steps_of_sigma(tmp_path) -> None:
             return [SCALE] * count
 
     made(tmp_path / "clinic", count=1000).close()
-    with hf.Dataset(tmp_path / "clinic", One()) as dataset:
+    with sh.Dataset(tmp_path / "clinic", One()) as dataset:
         answer = dataset.session().ask("age > 50")
     assert answer.value == pytest.approx(older(50, 1000) / 1000 + answer.sigma, abs=1e-15)
 
@@ -81,7 +81,7 @@ def test_the_same_query_is_free_however_it_is_spelled(session, commits) -> None:
         assert session.quote(text).recorded
         assert session.quote(text).charge == 0.0
     assert session.budget.spent == spent
-    assert session.ask_many([hf.fraction("age > 50 and city = 'Oslo'")])[0].value == first.value
+    assert session.ask_many([sh.fraction("age > 50 and city = 'Oslo'")])[0].value == first.value
     assert session.budget.spent == spent
     assert count == commits.count == 2  # the charge, and the answer
 
@@ -117,7 +117,7 @@ def test_a_key_works_before_and_after_the_plan_s_rounds(tmp_path) -> None:
         first = dataset.session().ask("age > 50", key="k")
         dataset.append(records(1990, 2005))
         session = dataset.session()
-        with pytest.raises(hf.NotReady):
+        with pytest.raises(sh.NotReady):
             session.ask("age > 50")
         assert session.ask("age > 50", key="k").value == first.value
 
@@ -134,20 +134,20 @@ def test_a_key_may_be_given_to_an_answer_that_is_there(clinic, session) -> None:
 def test_a_key_is_for_one_query(clinic, session) -> None:
     session.ask("age > 50", key="k")
     before = contents(clinic.path)
-    with pytest.raises(hf.InvalidInput, match="it was used for another one"):
+    with pytest.raises(sh.InvalidInput, match="it was used for another one"):
         session.ask("age > 51", key="k")
     assert contents(clinic.path) == before
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201, "line\nbreak", 7, b"k", "\ud800"])
 def test_a_key_is_a_short_text(session, key) -> None:
-    with pytest.raises(hf.InvalidInput, match="key"):
+    with pytest.raises(sh.InvalidInput, match="key"):
         session.ask("age > 50", key=key)
 
 
 @pytest.mark.parametrize("analyst", ["", "x" * 201, "\0", None])
 def test_so_is_an_analyst(clinic, analyst) -> None:
-    with pytest.raises(hf.InvalidInput, match="analyst"):
+    with pytest.raises(sh.InvalidInput, match="analyst"):
         clinic.session(analyst)
 
 
@@ -158,16 +158,16 @@ def test_what_is_no_query_is_refused_before_anything_else(clinic, session, no_da
     before = contents(clinic.path)
     no_data()
     for ask in (session.ask, session.quote, lambda q: session.ask_many(["age > 1", q])):
-        with pytest.raises(hf.InvalidQuery):
+        with pytest.raises(sh.InvalidQuery):
             ask(query)
     assert contents(clinic.path) == before
 
 
 @pytest.mark.parametrize("query", [None, 7, b"age > 3", ["age > 3"]])
 def test_what_is_not_even_text(session, query) -> None:
-    with pytest.raises(hf.InvalidInput, match="a query"):
+    with pytest.raises(sh.InvalidInput, match="a query"):
         session.ask(query)
-    with pytest.raises(hf.InvalidInput, match="a query"):
+    with pytest.raises(sh.InvalidInput, match="a query"):
         session.quote(query)
 
 
@@ -205,7 +205,7 @@ def test_many_with_the_same_twice_charge_once(clinic, session) -> None:
 def test_many_are_all_or_nothing(clinic, session) -> None:
     session.ask_many([f"age > {i}" for i in range(70)])
     before = contents(clinic.path)
-    with pytest.raises(hf.BudgetExhausted) as caught:
+    with pytest.raises(sh.BudgetExhausted) as caught:
         session.ask_many([f"age < {i}" for i in range(4)])
     assert contents(clinic.path) == before
     charge = clinic._ledger.policy.mechanism.charge(1000)
@@ -216,7 +216,7 @@ def test_many_are_all_or_nothing(clinic, session) -> None:
 
 
 def test_more_than_the_plan_has_says_how_many_would_fit(session) -> None:
-    with pytest.raises(hf.BudgetExhausted, match="73 of the 500 queries would fit"):
+    with pytest.raises(sh.BudgetExhausted, match="73 of the 500 queries would fit"):
         session.ask_many([f"age > {i} / 7" for i in range(500)])
 
 
@@ -224,8 +224,8 @@ def test_none_at_all(clinic, session) -> None:
     before = contents(clinic.path)
     assert session.ask_many([]) == ()
     assert contents(clinic.path) == before
-    for wrong in ("age > 1", hf.fraction("age > 1")):
-        with pytest.raises(hf.InvalidInput, match="a list of queries"):
+    for wrong in ("age > 1", sh.fraction("age > 1")):
+        with pytest.raises(sh.InvalidInput, match="a list of queries"):
             session.ask_many(wrong)
 
 
@@ -239,7 +239,7 @@ def test_a_commit_that_fails_tells_nothing_and_charges_nothing(
     session.ask("age > 1")
     before, spent = contents(clinic.path), session.budget.spent
     commits.fail = "before"
-    with pytest.raises(hf.StorageFailed, match="nothing was told"):
+    with pytest.raises(sh.StorageFailed, match="nothing was told"):
         session.ask("age > 50", key=key)
     assert contents(clinic.path) == before
     assert session.budget.spent == spent
@@ -253,7 +253,7 @@ def test_a_commit_that_nobody_heard_of_is_found_again(clinic, session, commits, 
     session.ask("age > 1")
     spent = session.budget.spent
     commits.fail, commits.passed_over = "after", 1
-    with pytest.raises(hf.StorageFailed):
+    with pytest.raises(sh.StorageFailed):
         session.ask("age > 50", key=key)
     charged = session.budget.spent
     assert charged > spent
@@ -275,7 +275,7 @@ def test_a_commit_that_nobody_heard_of_is_found_again(clinic, session, commits, 
 @pytest.mark.parametrize("commit", ["charge", "answer"])
 def test_many_whose_commit_fails(clinic, session, commits, when, commit) -> None:
     commits.fail, commits.passed_over = when, int(commit == "answer")
-    with pytest.raises(hf.StorageFailed):
+    with pytest.raises(sh.StorageFailed):
         session.ask_many([f"age > {i}" for i in range(5)], key="k")
     is_told = (commit, when) == ("answer", "after")
     assert len(session.transcript) == (5 if is_told else 0)
@@ -293,7 +293,7 @@ def test_many_whose_commit_fails(clinic, session, commits, when, commit) -> None
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_an_append_whose_commit_fails(clinic, session, commits, when) -> None:
     commits.fail = when
-    with pytest.raises(hf.StorageFailed):
+    with pytest.raises(sh.StorageFailed):
         clinic.append(records(1000, 1010))
     assert clinic.n == (1010 if when == "after" else 1000)
     clinic.verify()
@@ -326,14 +326,14 @@ def test_a_held_round_stays_while_records_arrive(clinic, session) -> None:
 @pytest.mark.parametrize("round", [199, 1001, 2001, 0, -1])
 def test_a_round_that_can_not_be_held(session, round: int) -> None:
     session.hold(500)
-    with pytest.raises(hf.NotReady):
+    with pytest.raises(sh.NotReady):
         session.hold(round)
     assert session.held == 500
 
 
 @pytest.mark.parametrize("round", [True, 500.0, "500"])
 def test_what_is_no_round(session, round) -> None:
-    with pytest.raises(hf.InvalidInput, match="round"):
+    with pytest.raises(sh.InvalidInput, match="round"):
         session.hold(round)
 
 
@@ -346,7 +346,7 @@ def test_the_budget_is_shared_by_all_analysts(clinic) -> None:
     assert bob.ask("age > 1").analyst == "ann"
     assert [a.analyst for a in ann.transcript] == ["ann", "bob"]
     exhausted(ann)
-    with pytest.raises(hf.BudgetExhausted):
+    with pytest.raises(sh.BudgetExhausted):
         bob.ask("age > 70")
 
 
@@ -362,7 +362,7 @@ def test_after_a_commit_that_may_be_there_all_is_read_anew(
         lambda store: opened_anew.append(store) or reopen(store),
     )
     commits.fail = when
-    with pytest.raises(hf.StorageFailed, match="not known whether the records") as caught:
+    with pytest.raises(sh.StorageFailed, match="not known whether the records") as caught:
         clinic.append(records(1000, 1010), key="mine")
     assert caught.value.kept is None
     assert "--key mine" in caught.value.hint

@@ -26,21 +26,21 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-import holdfast as hf
-from holdfast.data.growing import Exact, GrowingData
-from holdfast.ledger.draft import Draft
-from holdfast.ledger.filter import RecordFilter, UncommittedFilter
-from holdfast.ledger.ledger import Ledger
-from holdfast.ledger.policy import Policy
-from holdfast.ledger.store import Store
-from holdfast.mechanisms import to_float
-from holdfast.queries import FitForm, NumberForm, SelectForm, form_of
-from holdfast.session import session as sessions
-from holdfast.session.answering import sources_of
-from holdfast.session.dataset import Dataset
+import surehold as sh
 from machine import FAULTY, Crash, Model, Question, Step
 from noise_sources import FastSeededNoise, NoNoise
 from runtime import N0, adaptive_plan, age_of, batch_plan, made, older, records
+from surehold.data.growing import Exact, GrowingData
+from surehold.ledger.draft import Draft
+from surehold.ledger.filter import RecordFilter, UncommittedFilter
+from surehold.ledger.ledger import Ledger
+from surehold.ledger.policy import Policy
+from surehold.ledger.store import Store
+from surehold.mechanisms import to_float
+from surehold.queries import FitForm, NumberForm, SelectForm, form_of
+from surehold.session import session as sessions
+from surehold.session.answering import sources_of
+from surehold.session.dataset import Dataset
 from workload import CASES, YOUTH, Case, in_process
 
 AGES = (5, 20, 50, 80, 95)
@@ -63,7 +63,7 @@ class Machine(RuleBasedStateMachine):
         self.root = Path(tempfile.mkdtemp(prefix="machine-"))
         self.copies = 0
         self.now = 1000.0
-        self.open: list[tuple[Dataset, hf.Session]] = []
+        self.open: list[tuple[Dataset, sh.Session]] = []
         self.history: list[tuple[int, int, int]] = []
         self.witnessed = 0  # from here on in history; a crash after COMMIT leaves it behind
 
@@ -128,7 +128,7 @@ class Machine(RuleBasedStateMachine):
         try:
             with FAULTY.with_one(fault, self.path, self.new_copy()):
                 return "told", work()
-        except hf.StorageFailed as error:
+        except sh.StorageFailed as error:
             if fault != "full" and FAULTY.fired != fault:
                 raise AssertionError("nothing was wrong with the disk") from error
             return ("lost" if FAULTY.fired == "after" else "refused"), error
@@ -162,7 +162,7 @@ class Machine(RuleBasedStateMachine):
     @rule(bad=st.sampled_from(({"age": "old"}, {"weight": 1}, 7)), which=st.integers(0, 1))
     def append_badly(self, bad: Any, which: int) -> None:
         dataset = self.open[which % len(self.open)][0]
-        with pytest.raises(hf.BadRecord):
+        with pytest.raises(sh.BadRecord):
             dataset.append([*records(self.model.n, self.model.n + 60), bad])
 
     # ------------------------------------------------------------------------------- asking
@@ -173,7 +173,7 @@ class Machine(RuleBasedStateMachine):
         case, model = self.case(asked), self.model
         quote, round = session.quote(case.query), model.round(session.held)
         assert quote.query == case.canonical
-        assert (quote.width is None) == (bool(case.derived) or case.kind is hf.Fitted)
+        assert (quote.width is None) == (bool(case.derived) or case.kind is sh.Fitted)
         if round is None:
             assert not quote.allowed
             assert (quote.price, quote.counts_for) == (case.price, case.slots)
@@ -211,13 +211,13 @@ class Machine(RuleBasedStateMachine):
         alone: bool,
         fault: str | None,
         which: int,
-        ask: Callable[[hf.Session], Any],
+        ask: Callable[[sh.Session], Any],
     ) -> None:
         which %= len(self.open)
         model, session = self.model, self.open[which][1]
         try:
             step = model.step(cases, key, alone, session.held, partial(self.is_known, which))
-        except hf.HoldfastError as error:
+        except sh.SureholdError as error:
             with pytest.raises(type(error), match="key" if "key" in str(error) else None):
                 ask(session)
             return
@@ -266,7 +266,7 @@ class Machine(RuleBasedStateMachine):
         if kept:
             assert self.model.told[question] in (None, said)
             self.model.told[question] = said
-        if isinstance(result, hf.Verdict) and result.interval is not None:
+        if isinstance(result, sh.Verdict) and result.interval is not None:
             low, high = result.interval
             sides = {"at_least": (low, high), "at_most": (-high, -low)}
             limit = result.limit if result.side == "at_least" else -result.limit
@@ -284,7 +284,7 @@ class Machine(RuleBasedStateMachine):
         policy = self.model.policy
         round = data.draw(st.none() | st.sampled_from(policy.rounds or (N0, 500, 1000, 1990)))
         if round is not None and round > self.model.n:
-            with pytest.raises(hf.NotReady):
+            with pytest.raises(sh.NotReady):
                 session.hold(round)
         else:
             session.hold(round)
@@ -293,7 +293,7 @@ class Machine(RuleBasedStateMachine):
     def sum_over_a_snapshot(self, age: int, share: float, which: int) -> None:
         dataset = self.open[which % len(self.open)][0]
         round = int(share * self.model.n)
-        measure = hf.fraction(f"age > {age}").measure(dataset._ledger.schema)
+        measure = sh.fraction(f"age > {age}").measure(dataset._ledger.schema)
         assert dataset._data.sums([measure], round) == [older(age, round)]
 
     # ------------------------------------------------------------------- open, close, verify
@@ -355,7 +355,7 @@ class Machine(RuleBasedStateMachine):
             (copy / "witness").write_text(f"1 {digest.hex()}".ljust(127) + "\n")
         try:
             dataset = Dataset(copy, FastSeededNoise(0))
-        except hf.LedgerCorrupt:
+        except sh.LedgerCorrupt:
             return
         with dataset:
             state = dataset._ledger.state
@@ -389,9 +389,9 @@ class Machine(RuleBasedStateMachine):
 def assert_exact(result: Any, exact: Any) -> None:
     """Without noise an answer is the snapshot's own number, but for a grid of 2^-32."""
     match result:
-        case hf.Choice():
+        case sh.Choice():
             assert result.index == exact
-        case hf.Table():
+        case sh.Table():
             for cell, value in zip(result.cells, exact, strict=True):
                 assert cell.value is None or cell.value == pytest.approx(value, abs=1e-6)
                 assert cell.interval is None or cell.interval[0] <= value <= cell.interval[1]
@@ -449,7 +449,7 @@ def swallowed(self: Ledger) -> Any:
         try:
             with REAL["writing"](self) as draft:
                 yield draft
-        except hf.StorageFailed:
+        except sh.StorageFailed:
             pass
 
     return writing()
@@ -547,7 +547,7 @@ def test_a_mutant_is_caught(name: str, monkeypatch) -> None:
     monkeypatch.setattr(*MUTANTS[name])
     if name in SHOWN_BY:
         only(monkeypatch, *SHOWN_BY[name])
-    caught = (AssertionError, hf.HoldfastError, AttributeError, ValueError, KeyError)
+    caught = (AssertionError, sh.SureholdError, AttributeError, ValueError, KeyError)
     with pytest.raises(caught):
         run(300, 25, phases=[Phase.generate], report_multiple_bugs=False)
 

@@ -26,8 +26,8 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import binomtest
 
-from holdfast.theory.certificates import Width, get
-from holdfast.theory.exposure import Schedule
+from surehold.theory.certificates import Width, get
+from surehold.theory.exposure import Schedule
 
 Floats = npt.NDArray[np.float64]
 Signs = npt.NDArray[np.float32]

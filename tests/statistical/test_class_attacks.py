@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from attacks import MEAN_DIGIT, Analysis, Attack, World, check_fails, check_holds
 
 HALF = 0.5
@@ -32,7 +32,7 @@ def by_tables(run: Analysis) -> None:
     names, weights = world.listed("x", world.signs), []
     for n, listed in ((400, names[:12]), (450, names[12:24])):
         run.grow(n)
-        tables = run.ask(*(hf.histogram(f"({x} > 0) in (true)", "y in (true)") for x in listed))
+        tables = run.ask(*(sh.histogram(f"({x} > 0) in (true)", "y in (true)") for x in listed))
         for table in tables:
             tally.table(table, [0.25] * 4)
             both, only_sign, only_label, neither = (cell.value for cell in table)
@@ -40,22 +40,22 @@ def by_tables(run: Analysis) -> None:
     run.grow(500)
     # Tables are cheap for their number of answers: what is left of the budget goes into the rest.
     weights += run.regressed("case when y then 1 else -1 end", names[24:], price=150)
-    [totals] = run.ask(hf.totals("digit", 0, 1, by=world.by_section))
+    [totals] = run.ask(sh.totals("digit", 0, 1, by=world.by_section))
     tally.table(totals, [*[MEAN_DIGIT / world.sections] * world.sections, 0.0])
     cells = world.remembered(cell.value * run.n for cell in totals.cells[:-1])
     among, share = world.among(cells), world.share(cells)
     vote = f"({world.weighted(names, weights)} > 0) = y"
     for way in ("0.01", "0.11", "0.21"):
         [answer, table, by_label] = run.ask(
-            hf.fraction(f"{among} > {way}"),
-            hf.histogram(f"({among} > {way}) in (true)", f"({vote}) in (true)"),
-            hf.totals(f"{among} + {way}", 0, 1, by=["y"]),
+            sh.fraction(f"{among} > {way}"),
+            sh.histogram(f"({among} > {way}) in (true)", f"({vote}) in (true)"),
+            sh.totals(f"{among} + {way}", 0, 1, by=["y"]),
         )
         tally.number(answer, share)
         tally.table(table, [share / 2] * 2 + [(1 - share) / 2] * 2)
         mean = share + (1 - share) * float(way)  # what is more than 1 is cut off
         tally.table(by_label, [mean / 2, mean / 2, 0.0])
-    [answer] = run.ask(hf.fraction(vote))
+    [answer] = run.ask(sh.fraction(vote))
     tally.number(answer, HALF)
 
 
@@ -68,14 +68,14 @@ def by_differences(run: Analysis) -> None:
     names, weights = world.listed("x", world.signs), []
     for n, listed in ((400, names[:24]), (450, names[24:])):
         run.grow(n)
-        answers = run.ask(*(hf.difference(f"({x} > 0) = y", f"({x} > 0) <> y") for x in listed))
+        answers = run.ask(*(sh.difference(f"({x} > 0) = y", f"({x} > 0) <> y") for x in listed))
         for answer in answers:
             tally.number(answer, 0.0)
             weights.append(answer.value)
     run.grow(500)
-    none = hf.mean("0", 0, 1)
-    sections = [hf.mean(world.of_section(s), 0, 1) for s in range(world.sections)]
-    answers = run.ask(*(hf.difference(section, none) for section in sections))
+    none = sh.mean("0", 0, 1)
+    sections = [sh.mean(world.of_section(s), 0, 1) for s in range(world.sections)]
+    answers = run.ask(*(sh.difference(section, none) for section in sections))
     for answer in answers:
         tally.number(answer, MEAN_DIGIT / world.sections)
     cells = world.remembered(answer.value * run.n for answer in answers)
@@ -84,8 +84,8 @@ def by_differences(run: Analysis) -> None:
     for way in range(4):
         known = f"{among} > 0.{way}1"
         [answer, voted] = run.ask(
-            hf.difference(known, f"not ({known})"),
-            hf.difference(f"({vote} > 0.00{way}) = y", f"({vote} > 0.00{way}) <> y"),
+            sh.difference(known, f"not ({known})"),
+            sh.difference(f"({vote} > 0.00{way}) = y", f"({vote} > 0.00{way}) <> y"),
         )
         tally.number(answer, 2 * share - 1)
         tally.number(voted, 0.0)
@@ -100,37 +100,37 @@ def by_derived(run: Analysis) -> None:
     names, weights = world.listed("x", world.signs), []
     for n, listed in ((400, names[:8]), (450, names[8:16])):
         run.grow(n)
-        for estimate in run.ask(*(hf.rate(f"{x} > 0", given="y") for x in listed)):
+        for estimate in run.ask(*(sh.rate(f"{x} > 0", given="y") for x in listed)):
             tally.number(estimate, HALF)
             weights.append((estimate.value or HALF) - HALF)
     run.grow(500)
     weights += run.regressed("case when y then 1 else -1 end", names[16:], price=180)
-    [means] = run.ask(hf.means("digit", 0, 1, by=world.by_section))
+    [means] = run.ask(sh.means("digit", 0, 1, by=world.by_section))
     tally.table(means, [*[MEAN_DIGIT] * world.sections, None])  # nobody is in the cell "other"
-    totals = run.session.ask(hf.totals("digit", 0, 1, by=world.by_section))
+    totals = run.session.ask(sh.totals("digit", 0, 1, by=world.by_section))
     assert totals.recorded
     cells = world.remembered(cell.value * run.n for cell in totals.cells[:-1])
     share = world.share(cells)
     among, most = world.among(cells), "u < 0.95"
     known, vote = f"{among} > 0.5", f"({world.weighted(names, weights)} > 0) = y"
     rates = [
-        (hf.rate(known, given=most), share),
-        (hf.rate(among, given=most, low=0, high=2), share),
-        (hf.rate(vote, given=most), HALF),
-        (hf.rate("u", given=most, low=0, high=1), 0.475),
+        (sh.rate(known, given=most), share),
+        (sh.rate(among, given=most, low=0, high=2), share),
+        (sh.rate(vote, given=most), HALF),
+        (sh.rate("u", given=most, low=0, high=1), 0.475),
     ]
     for rate, population in rates:
         [estimate] = run.ask(rate)
         tally.number(estimate, population)
     limit = 0.5 * (share + 0.5)
     gates = [
-        (hf.gate(known, at_least=limit), share),
-        (hf.gate(known, at_most=limit), share),
-        (hf.gate(rates[0][0], at_least=limit), share),
-        (hf.gate(vote, at_least=0.51), HALF),
-        (hf.gate(most, at_least=0.4), 0.95),
-        (hf.gate(f"not ({most})", at_most=0.6), 0.05),
-        (hf.gate(f"not ({most})", at_least=0.6), 0.05),
+        (sh.gate(known, at_least=limit), share),
+        (sh.gate(known, at_most=limit), share),
+        (sh.gate(rates[0][0], at_least=limit), share),
+        (sh.gate(vote, at_least=0.51), HALF),
+        (sh.gate(most, at_least=0.4), 0.95),
+        (sh.gate(f"not ({most})", at_most=0.6), 0.05),
+        (sh.gate(f"not ({most})", at_least=0.6), 0.05),
     ]
     for gate, population in gates:
         [verdict] = run.ask(gate)
@@ -152,7 +152,7 @@ def by_pairs(run: Analysis) -> None:
     names, weights = world.listed("v", world.numbers), []
     for n, listed in ((800, names[:2]), (900, names[2:])):
         run.grow(n)
-        for answer in run.ask(*(hf.auc_pairs(v, "y") for v in listed)):
+        for answer in run.ask(*(sh.auc_pairs(v, "y") for v in listed)):
             tally.number(answer, 1 / 8)
             weights.append(answer.value - 1 / 8)
     run.grow(1000)
@@ -161,16 +161,16 @@ def by_pairs(run: Analysis) -> None:
     within = share * (1 - share)
     total = world.weighted(names, weights)
     asked = [
-        (hf.auc_pairs(total, "y"), 1 / 8),
-        (hf.concordance(total, "case when y then 1 else 0 end"), 1 / 4),
-        (hf.auc_pairs(f"floor(3 * ({total}))", "y"), 1 / 8),  # ties count one half
-        (hf.auc(total, target="y"), HALF),
-        (hf.kendall(total, "u"), 0.0),
-        (hf.auc_pairs(among, f"{among} > 0.5"), within),
-        (hf.variance(among, 0, 1), within),
-        (hf.gini(among, 0, 1), 2 * within),
-        (hf.concordance(among, f"{among} + 0.5"), 2 * within),
-        (hf.kendall(among, f"{among} - 0.5"), 2 * within),
+        (sh.auc_pairs(total, "y"), 1 / 8),
+        (sh.concordance(total, "case when y then 1 else 0 end"), 1 / 4),
+        (sh.auc_pairs(f"floor(3 * ({total}))", "y"), 1 / 8),  # ties count one half
+        (sh.auc(total, target="y"), HALF),
+        (sh.kendall(total, "u"), 0.0),
+        (sh.auc_pairs(among, f"{among} > 0.5"), within),
+        (sh.variance(among, 0, 1), within),
+        (sh.gini(among, 0, 1), 2 * within),
+        (sh.concordance(among, f"{among} + 0.5"), 2 * within),
+        (sh.kendall(among, f"{among} - 0.5"), 2 * within),
     ]
     for query, population in asked:
         [answer] = run.ask(query)

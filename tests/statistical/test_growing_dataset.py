@@ -21,11 +21,11 @@ import polars as pl
 import pytest
 from scipy.stats import binomtest
 
-import holdfast as hf
-from holdfast.mechanisms import NoiseSource
-from holdfast.planning import Plan
-from holdfast.session.dataset import Dataset
+import surehold as sh
 from noise_sources import FastSeededNoise, NoNoise
+from surehold.mechanisms import NoiseSource
+from surehold.planning import Plan
+from surehold.session.dataset import Dataset
 
 BETA = 0.3
 GROUPS, BITS = 60, 50
@@ -43,7 +43,7 @@ EXACT_REPEATS = 3  # with a miss each they bound it by 0.368 from below
 
 @cache
 def plan_of(rare: float | None) -> Plan:
-    return hf.plan(n0=min(EARLY), n=LAST, queries=3_100, beta=BETA, rare=rare)
+    return sh.plan(n0=min(EARLY), n=LAST, queries=3_100, beta=BETA, rare=rare)
 
 
 def drawn(generator: np.random.Generator, count: int) -> pl.DataFrame:
@@ -71,7 +71,7 @@ def of_cells(cells: Sequence[int], way: int) -> str:
 def misses(path: Path, rare: float | None, noise: NoiseSource, seed: int) -> int:
     """How many answers of one analysis do not have the population's value in their interval."""
     generator = np.random.default_rng(seed)
-    hf.create(path, plan=plan_of(rare), columns={"section": "int", "power": "float"}).close()
+    sh.create(path, plan=plan_of(rare), columns={"section": "int", "power": "float"}).close()
     with Dataset(path, noise=noise) as dataset:
         session = dataset.session()
         missed, chosen, cell = 0, [], 0
@@ -87,7 +87,7 @@ def misses(path: Path, rare: float | None, noise: NoiseSource, seed: int) -> int
         return missed + sum(not is_right(vote, len(chosen) / CELLS) for vote in votes)
 
 
-def is_right(answer: hf.Answer, population: float) -> bool:
+def is_right(answer: sh.Answer, population: float) -> bool:
     low, high = answer.interval
     return low <= population <= high
 

@@ -16,12 +16,12 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 
-import holdfast as hf
+import surehold as sh
 from attacks import BITS, Analysis, Attack, Tally, World, check_fails, check_holds
-from holdfast.data.models.payload import ModelPayload
-from holdfast.data.models.runner import Result
-from holdfast.queries import Schema
 from noise_sources import FastSeededNoise, NoNoise
+from surehold.data.models.payload import ModelPayload
+from surehold.data.models.runner import Result
+from surehold.queries import Schema
 
 Floats = npt.NDArray[np.float64]
 Model = Callable[[Floats], Floats]
@@ -29,7 +29,7 @@ HALF = 0.5
 
 
 class InProcess:
-    """As :class:`holdfast.data.models.runner.ModelRunner`, for callables that do nothing wrong."""
+    """As :class:`surehold.data.models.runner.ModelRunner`, for callables that do nothing wrong."""
 
     def __init__(self, payload: ModelPayload, features: Schema, *_: object) -> None:
         self._model = pickle.loads(payload.content)
@@ -58,7 +58,7 @@ class InProcess:
 
 @pytest.fixture
 def quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.data.scores.ModelRunner", InProcess)
+    monkeypatch.setattr("surehold.data.scores.ModelRunner", InProcess)
 
 
 # --------------------------------------------------------------------------------- models
@@ -96,7 +96,7 @@ def by_accuracies(run: Analysis) -> None:
     names = world.listed("v", world.numbers)
 
     def accuracy(model: Model, features: list[str] = names) -> Any:
-        return hf.accuracy(model, features=features, target="y")
+        return sh.accuracy(model, features=features, target="y")
 
     drawn, votes = run.generator.standard_normal((world.numbers, 16)), []
     for n, weights in ((400, drawn[:, :8]), (450, drawn[:, 8:])):
@@ -113,11 +113,11 @@ def by_accuracies(run: Analysis) -> None:
     of = {"features": places, "target": "y"}
     [answer, better, wrong, confusion, brier, area] = run.ask(
         accuracy(known, places),
-        hf.improvement(accuracy(known, places), accuracy(boosted)),
-        hf.loss(known, kind="zero_one", **of),
-        hf.confusion(known, **of),
-        hf.brier(known, **of),
-        hf.auc(known, **of),
+        sh.improvement(accuracy(known, places), accuracy(boosted)),
+        sh.loss(known, kind="zero_one", **of),
+        sh.confusion(known, **of),
+        sh.brier(known, **of),
+        sh.auc(known, **of),
     )
     tally.number(answer, HALF)
     tally.number(better, 0.0)
@@ -149,7 +149,7 @@ def by_climbing(run: Analysis) -> None:
         halves = np.unique(np.sort(run.generator.permuted(block, axis=1)[:, : SIZE // 2]), axis=0)
         sets = [[*chosen[-SIZE // 2 :], *half] for half in halves.tolist()]
         choice = run.session.ask(
-            hf.select(
+            sh.select(
                 [f"cell in ({', '.join(map(str, cells))})" for cells in sets],
                 best="highest",
                 price=1,
@@ -159,7 +159,7 @@ def by_climbing(run: Analysis) -> None:
         chosen += halves[choice.index].tolist()
     run.grow(1000)
     for way in range(4):
-        [answer] = run.ask(hf.fraction(f"{world.among(chosen)} > 0.{way}1"))
+        [answer] = run.ask(sh.fraction(f"{world.among(chosen)} > 0.{way}1"))
         tally.number(answer, HALF)
 
 
@@ -173,9 +173,9 @@ def by_choosing(run: Analysis) -> None:
     fixed = [0.05, 0.1, 0.3, 0.5, 0.9]
     for n in (400, 450):
         run.grow(n)
-        choice = run.session.ask(hf.select([f"u < {c}" for c in fixed], price=20))
+        choice = run.session.ask(sh.select([f"u < {c}" for c in fixed], price=20))
         tally.choice(choice, fixed)
-        [answer] = run.ask(hf.fraction(f"u < {fixed[choice.index]}"))
+        [answer] = run.ask(sh.fraction(f"u < {fixed[choice.index]}"))
         tally.number(answer, fixed[choice.index])
     run.grow(500)
     cells = run.recalled()
@@ -184,12 +184,12 @@ def by_choosing(run: Analysis) -> None:
         outside = f"{world.among(cells)} < 0.{way}1"
         queries = [*(f"u < {c}" for c in fixed), outside]
         losses = [*fixed, 1.0 - share]
-        choice = run.session.ask(hf.select(queries, price=20))
+        choice = run.session.ask(sh.select(queries, price=20))
         tally.choice(choice, losses)
-        [answer] = run.ask(hf.mean(f"case when {queries[choice.index]} then 1 else 0 end", 0, 1))
+        [answer] = run.ask(sh.mean(f"case when {queries[choice.index]} then 1 else 0 end", 0, 1))
         tally.number(answer, losses[choice.index])
         scores = [f"not ({query})" for query in queries]
-        choice = run.session.ask(hf.select(scores, best="highest", price=20))
+        choice = run.session.ask(sh.select(scores, best="highest", price=20))
         tally.choice(choice, losses)
 
 
@@ -200,13 +200,13 @@ def by_fitting(run: Analysis) -> None:
     """Fits the label by signs that have nothing to do with it, and asks how well that does."""
     world, tally = run.world, run.tally
     signs = dict.fromkeys(world.listed("x", world.signs), (-1, 1))
-    asked: list[hf.Query] = []
+    asked: list[sh.Query] = []
     for n in (120, 150):
         run.grow(n)
         fitted = run.session.ask(
-            hf.fit("logistic", target="y", features=signs, price=1, steps=800, penalty=0.0)
+            sh.fit("logistic", target="y", features=signs, price=1, steps=800, penalty=0.0)
         )
-        asked.append(hf.fraction(f"({fitted.predictor} > 0) = y"))
+        asked.append(sh.fraction(f"({fitted.predictor} > 0) = y"))
     for answer in run.ask(*asked):
         tally.number(answer, HALF)
 
@@ -245,6 +245,6 @@ def test_models_in_processes_of_their_own_say_the_same(
         return ATTACKS["accuracies"].tally(tmp_path / name, noise, seed=0)
 
     apart = tally("apart")
-    monkeypatch.setattr("holdfast.data.scores.ModelRunner", InProcess)
+    monkeypatch.setattr("surehold.data.scores.ModelRunner", InProcess)
     assert tally("here") == apart
     assert bool(apart.missed) == is_exact

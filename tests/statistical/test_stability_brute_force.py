@@ -32,8 +32,8 @@ import numpy.typing as npt
 import pytest
 from scipy.special import ndtr
 
-from holdfast.theory.gaussian import profile, tilt_divergence
-from holdfast.theory.transfer import kappa, tilt
+from surehold.theory.gaussian import profile, tilt_divergence
+from surehold.theory.transfer import kappa, tilt
 
 Floats = npt.NDArray[np.float64]
 

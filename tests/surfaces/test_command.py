@@ -4,14 +4,14 @@ import inspect
 
 import pytest
 
-from holdfast import __version__, errors
-from holdfast.cli import exit_code, holdfast, main
-from holdfast.cli.plan import plan as plan_command
-from holdfast.plots import style
-from holdfast.theory.certificates import CERTIFICATES
+from surehold import __version__, errors
+from surehold.cli import exit_code, main, surehold
+from surehold.cli.plan import plan as plan_command
+from surehold.plots import style
+from surehold.theory.certificates import CERTIFICATES
 
 EXAMPLES = {
-    errors.HoldfastError: errors.HoldfastError("something"),
+    errors.SureholdError: errors.SureholdError("something"),
     errors.InvalidInput: errors.InvalidInput("beta", "a probability", 2),
     errors.NotApplicable: errors.NotApplicable("ours-n", "it needs a schedule"),
     errors.Unreachable: errors.Unreachable("a width", "another is reachable", {"alpha": 0.1}),
@@ -67,11 +67,11 @@ def test_every_error_becomes_one_line_and_an_exit_code(cls, capsys, monkeypatch)
     code, out, err = run(capsys, "plan", "--beta", "0.05")
     assert code == exit_code(error) == CODES.get(cls, 1)
     assert out == ""
-    assert err == f"holdfast: {error}\n"
+    assert err == f"surehold: {error}\n"
 
 
 def test_errors_share_one_base_and_carry_their_numbers():
-    assert all(issubclass(cls, errors.HoldfastError) for cls in all_errors())
+    assert all(issubclass(cls, errors.SureholdError) for cls in all_errors())
     assert EXAMPLES[errors.InvalidInput].got == 2
     assert EXAMPLES[errors.Unreachable].numbers == {"alpha": 0.1}
     assert EXAMPLES[errors.NotCertified].numbers == {"low": 1}
@@ -82,20 +82,20 @@ def test_errors_share_one_base_and_carry_their_numbers():
 def test_help_names_every_command_and_certificate(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    assert all(name in out for name in holdfast.commands)
+    assert all(name in out for name in surehold.commands)
     code, out, _ = run(capsys, "plan", "-h")
     assert code == 0
     assert all(name in " ".join(out.split()) for name in CERTIFICATES)
 
 
 def test_version(capsys):
-    assert run(capsys, "--version")[1] == f"holdfast, version {__version__}\n"
+    assert run(capsys, "--version")[1] == f"surehold, version {__version__}\n"
 
 
 def test_no_command_shows_the_help(capsys):
     code, out, err = run(capsys)
     assert code == 2
-    assert "Usage: holdfast" in out + err
+    assert "Usage: surehold" in out + err
 
 
 def test_unknown_command_is_one_line(capsys):
@@ -114,7 +114,7 @@ def test_pictures_without_the_extra_say_what_to_install(capsys, monkeypatch, tmp
         capsys, "plan", "--static", "900", "--alpha", "0.3", "--beta", "0.05", "--plot", path
     )
     assert code == 1
-    assert "pip install 'holdfast[plot]'" in err
+    assert "pip install 'surehold[plot]'" in err
 
 
 def test_every_certificate_has_its_colour():

@@ -13,17 +13,17 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-import holdfast as hf
-from holdfast.cli import console, main
-from holdfast.cli.decide import GATE_CODES, _value
-from holdfast.queries.reading import READERS
+import surehold as sh
+from surehold.cli import console, main
+from surehold.cli.decide import GATE_CODES, _value
+from surehold.queries.reading import READERS
 
 COUNT = 3_000
 
 
 @cache
 def plan_text() -> str:
-    return hf.plan(n0=2_500, n=COUNT, alpha=0.2, beta=0.05).to_json()
+    return sh.plan(n0=2_500, n=COUNT, alpha=0.2, beta=0.05).to_json()
 
 
 def people(count=COUNT):
@@ -79,7 +79,7 @@ def told(run, *arguments, code=0):
 
 
 def in_one_line(err):
-    return err.startswith("holdfast: ") and err.count("\n") == 1
+    return err.startswith("surehold: ") and err.count("\n") == 1
 
 
 # ------------------------------------------------------------------------------------ gate
@@ -110,8 +110,8 @@ def test_a_gate_ends_with_its_verdict(run, clinic, limit, verdict, code):
 def test_a_gate_is_the_library_s(run, clinic):
     shown = told(run, "gate", clinic, "rate(smoker, ill)", "--at-most", "0.2", "--json",
                  "--analyst", "ann", "--key", "k", code=7)  # fmt: skip
-    with hf.open(clinic) as dataset:
-        query = hf.gate("rate(smoker, ill)", at_most=0.2)
+    with sh.open(clinic) as dataset:
+        query = sh.gate("rate(smoker, ill)", at_most=0.2)
         again = dataset.session("ann").ask(query, key="k")
         assert {**again.to_dict(), "recorded": False} == shown
         assert dataset.transcript[-1].to_dict() == again.to_dict()
@@ -167,8 +167,8 @@ def test_a_selection_is_the_library_s(run, clinic):
     shown = told(run, *arguments, "--json", "--analyst", "ann", "--key", "k")
     assert (shown["name"], shown["index"], shown["candidates"]) == (GOOD, 1, 3)
     assert shown["price"] == 30
-    with hf.open(clinic) as dataset:
-        query = hf.select([BAD, GOOD, WORSE], price=30)
+    with sh.open(clinic) as dataset:
+        query = sh.select([BAD, GOOD, WORSE], price=30)
         again = dataset.session("ann").ask(query, key="k")
         assert {**again.to_dict(), "recorded": False} == shown
     code, out, err = run(*arguments)
@@ -255,13 +255,13 @@ def models(tmp_path):
 OF_ILL = ("--features", "age,bmi", "--target", "ill")
 ILL = {"features": ["age", "bmi"], "target": "ill"}
 SCORES = {
-    "accuracy": ((), lambda: hf.accuracy("ill.onnx", **ILL)),
-    "auc": ((), lambda: hf.auc("ill.onnx", **ILL)),
-    "zero_one": ((), lambda: hf.loss("ill.onnx", **ILL, kind="zero_one")),
-    "log": (("--most", "3"), lambda: hf.loss("ill.onnx", **ILL, kind="log", most=3)),
-    "brier": ((), lambda: hf.brier("ill.onnx", **ILL)),
-    "confusion": ((), lambda: hf.confusion("ill.onnx", **ILL)),
-    "calibration": (("--bins", "4"), lambda: hf.calibration("ill.onnx", **ILL, bins=4)),
+    "accuracy": ((), lambda: sh.accuracy("ill.onnx", **ILL)),
+    "auc": ((), lambda: sh.auc("ill.onnx", **ILL)),
+    "zero_one": ((), lambda: sh.loss("ill.onnx", **ILL, kind="zero_one")),
+    "log": (("--most", "3"), lambda: sh.loss("ill.onnx", **ILL, kind="log", most=3)),
+    "brier": ((), lambda: sh.brier("ill.onnx", **ILL)),
+    "confusion": ((), lambda: sh.confusion("ill.onnx", **ILL)),
+    "calibration": (("--bins", "4"), lambda: sh.calibration("ill.onnx", **ILL, bins=4)),
 }
 
 
@@ -270,7 +270,7 @@ def test_a_score_is_the_library_s(run, clinic, models, metric):
     options, make = SCORES[metric]
     arguments = ("score", clinic, "ill.onnx", *OF_ILL, "--metric", metric, *options)
     shown = told(run, *arguments, "--json")
-    with hf.open(clinic) as dataset:
+    with sh.open(clinic) as dataset:
         again = dataset.session().ask(make())
         assert {**again.to_dict(), "recorded": False} == shown
     code, out, err = run(*arguments)
@@ -286,8 +286,8 @@ def test_a_score_is_the_library_s(run, clinic, models, metric):
 def test_a_regressor_is_scored(run, clinic, models, metric):
     arguments = ("score", clinic, "age.ONNX", "--features", " age , bmi ", "--target", "age + bmi")
     shown = told(run, *arguments, "--metric", metric, "--low", "0", "--high", "200", "--json")
-    with hf.open(clinic) as dataset:
-        query = hf.loss("age.ONNX", features=["age", "bmi"], target="age + bmi", kind=metric,
+    with sh.open(clinic) as dataset:
+        query = sh.loss("age.ONNX", features=["age", "bmi"], target="age + bmi", kind=metric,
                         low=0, high=200)  # fmt: skip
         assert dataset.session().ask(query).value == shown["value"]
 
@@ -385,7 +385,7 @@ def test_every_text_can_be_asked(run, clinic, text):
     assert FORMS[text] in shown
     assert quoted["allowed"]
     assert shown["query"] == quoted["query"]
-    with hf.open(clinic) as dataset:
+    with sh.open(clinic) as dataset:
         session = dataset.session()
         again = session.ask(text)
         assert again.to_dict() == {**shown, "recorded": True}
@@ -426,7 +426,7 @@ def test_several_texts_at_once(run, clinic):
     ("text", "says"),
     [
         ("accuracy('sklearn:abc', ill in (false, true), age)", "at hand"),
-        ("accuracy(model, ill)", "holdfast score"),
+        ("accuracy(model, ill)", "surehold score"),
         ("statistic('gone')", "no statistic 'gone'"),
         ("histogram(city)", "not declared"),
         ("rate(ill)", "needs a condition"),

@@ -1,4 +1,4 @@
-"""`holdfast lab`: tables, JSON and pictures of a contest, and a plan of one's own under attack."""
+"""`surehold lab`: tables, JSON and pictures of a contest, and a plan of one's own under attack."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-import holdfast as hf
-from holdfast import lab
-from holdfast.cli import main
+import surehold as sh
+from surehold import lab
+from surehold.cli import main
 
 SMALL = ["--n0", "1000", "--n", "2000", "--queries", "60", "--alpha", "0.3", "--repeats", "2"]
 
@@ -29,8 +29,8 @@ def called(capsys):
 
 
 @pytest.fixture(scope="module")
-def plan() -> hf.Plan:
-    return hf.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1)
+def plan() -> sh.Plan:
+    return sh.plan(n0=1_000, n=2_000, alpha=0.3, beta=0.1)
 
 
 class TestList:
@@ -72,7 +72,7 @@ class TestRun:
         assert _timeless(json.loads(out)) == _timeless(said.to_dict())
 
     def test_the_same_seed_gives_the_same_report_with_two_jobs(self, called):
-        one = ["run", "--attack", "sign", "--defender", "holdfast-sharp", *SMALL, "--json"]
+        one = ["run", "--attack", "sign", "--defender", "surehold-sharp", *SMALL, "--json"]
         alone, together = called(*one)[0], called(*one, "--jobs", "2")[0]
         assert _timeless(json.loads(alone)) == _timeless(json.loads(together))
 
@@ -92,11 +92,11 @@ class TestRun:
             "--defender",
             "raw",
             "--defender",
-            "holdfast-sharp",
+            "surehold-sharp",
         )
         assert code == 0
         assert "no answers" in out
-        assert "holdfast-sharp: " in out
+        assert "surehold-sharp: " in out
         assert "out of reach" in out
 
     def test_a_folder_gets_the_report_and_pictures(self, called, tmp_path):
@@ -148,7 +148,7 @@ class TestRun:
     def test_what_cannot_be_meant_is_refused(self, called, arguments, said):
         out, err, code = called("run", *SMALL, *arguments)
         assert (out, code) == ("", 2)
-        assert err.startswith("holdfast: ")
+        assert err.startswith("surehold: ")
         assert said in err
 
 
@@ -158,25 +158,25 @@ class TestCheck:
         path.write_text(plan.to_json(), encoding="utf-8")
         out, _, code = called("check", str(path), "--attack", "flooding", "--repeats", "2")
         assert code == 0
-        assert "| holdfast " in out
+        assert "| surehold " in out
         assert "| wide " in out
-        assert "holdfast: 2 of 2 analyses are right in all their answers; promised are 90%" in out
+        assert "surehold: 2 of 2 analyses are right in all their answers; promised are 90%" in out
         assert "With 2 repeats only gross failures show." in out
 
     def test_a_dataset_is_neither_read_nor_charged(self, called, plan, tmp_path):
         path = tmp_path / "clinic"
-        with hf.create(path, plan=plan, columns={"age": "int"}) as made:
+        with sh.create(path, plan=plan, columns={"age": "int"}) as made:
             made.append([{"age": 1}] * 1_000, again=True)
             before = made.status().head
         out, _, code = called("check", str(path), "--repeats", "1", "--json")
         assert code == 0
-        assert {row["defender"] for row in json.loads(out)["rows"]} == {"wide", "holdfast"}
-        with hf.open(path) as opened:
+        assert {row["defender"] for row in json.loads(out)["rows"]} == {"wide", "surehold"}
+        with sh.open(path) as opened:
             assert opened.status().head == before
 
     def test_a_plan_in_batches_that_asks_only_at_the_end(self, called, tmp_path):
         path = tmp_path / "plan.json"
-        plan = hf.plan(n0=2_000, n=2_000, alpha=0.3, beta=0.1, batches=1, certificate="jlnrss")
+        plan = sh.plan(n0=2_000, n=2_000, alpha=0.3, beta=0.1, batches=1, certificate="jlnrss")
         path.write_text(plan.to_json(), encoding="utf-8")
         _, _, code = called("check", str(path), "--repeats", "1", "--queries", "20")
         assert code == 0
@@ -191,7 +191,7 @@ class TestCheck:
 
     def test_a_plan_that_datasets_do_not_run_is_refused(self, called, tmp_path):
         path = tmp_path / "plan.json"
-        plan = hf.plan(n0=1_000, n=3_000, alpha=0.3, beta=0.1, batches=3, certificate="split")
+        plan = sh.plan(n0=1_000, n=3_000, alpha=0.3, beta=0.1, batches=3, certificate="split")
         path.write_text(plan.to_json(), encoding="utf-8")
         _, err, code = called("check", str(path))
         assert code == 2
@@ -203,12 +203,12 @@ class TestCheck:
         path = tmp_path / "plan.json"
         path.write_text(plan.to_json(), encoding="utf-8")
         raw = lab.run("sign", ["raw", "wide"], n0=1_000, n=2_000, queries=60, repeats=20)
-        renamed = (_renamed(raw.rows[0], "holdfast"), raw.rows[1])
+        renamed = (_renamed(raw.rows[0], "surehold"), raw.rows[1])
         broken = lab.Report(raw.setting, raw.repeats, raw.seed, renamed, raw.data)
         monkeypatch.setattr(lab, "check", lambda *_, **__: broken)
         out, _, code = called("check", str(path))
         assert code == 6
-        assert "holdfast does NOT hold with probability 95% under sign." in out
+        assert "surehold does NOT hold with probability 95% under sign." in out
         assert "this check could not have failed" in out
 
     def test_a_file_that_is_no_plan(self, called, tmp_path):
@@ -216,7 +216,7 @@ class TestCheck:
         path.write_text("{}", encoding="utf-8")
         _, err, code = called("check", str(path))
         assert code == 2
-        assert "holdfast plan" in err
+        assert "surehold plan" in err
 
     def test_nothing_there(self, called, tmp_path):
         _, err, code = called("check", str(tmp_path / "nothing"))
@@ -225,7 +225,7 @@ class TestCheck:
 
 
 def test_long_contests_say_how_long(monkeypatch, capsys):
-    from holdfast.cli import console
+    from surehold.cli import console
 
     clock = iter([0.0, 6.0, 10.0, 21.0])
     monkeypatch.setattr(console, "time", SimpleNamespace(monotonic=lambda: next(clock)))
@@ -251,12 +251,12 @@ def _renamed(row: lab.Row, defender: str) -> lab.Row:
 
 
 def test_pictures_know_a_defender_without_answers(tmp_path: Path):
-    from holdfast.plots.lab import draw_claims, draw_coverage
+    from surehold.plots.lab import draw_claims, draw_coverage
 
     report = lab.run(
-        "sign", ["raw", "holdfast-sharp"], n0=500, n=500, queries=30, alpha=0.01, repeats=2
+        "sign", ["raw", "surehold-sharp"], n0=500, n=500, queries=30, alpha=0.01, repeats=2
     )
-    assert report.row("sign", "holdfast-sharp").reason
+    assert report.row("sign", "surehold-sharp").reason
     for draw in (
         lambda path: draw_coverage(report, path),
         lambda path: draw_claims(report, "sign", path),
@@ -268,7 +268,7 @@ def test_pictures_know_a_defender_without_answers(tmp_path: Path):
 
 def test_a_check_says_which_attacks_could_tell(called, tmp_path):
     path = tmp_path / "plan.json"
-    plan = hf.plan(n0=2_000, n=20_000, alpha=0.2, beta=0.05)
+    plan = sh.plan(n0=2_000, n=20_000, alpha=0.2, beta=0.05)
     path.write_text(plan.to_json(), encoding="utf-8")
     some = ["--attack", "flooding", "--attack", "dashboard", "--repeats", "1"]
     out, _, _ = called("check", str(path), *some)

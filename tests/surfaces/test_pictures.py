@@ -3,8 +3,8 @@
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from holdfast import compare, plan
-from holdfast.plots import comparison
+from surehold import compare, plan
+from surehold.plots import comparison
 
 QUESTIONS = [
     {"n0": 500_000, "n": 1_500_000, "alpha": 0.1, "batches": 4},

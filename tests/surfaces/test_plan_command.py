@@ -1,4 +1,4 @@
-"""`holdfast plan`: the contract that other programs rely on."""
+"""`surehold plan`: the contract that other programs rely on."""
 
 import json
 import os
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import compare, plan
-from holdfast.cli import main
-from holdfast.theory.certificates import CERTIFICATES
+from surehold import compare, plan
+from surehold.cli import main
+from surehold.theory.certificates import CERTIFICATES
 
 BASE = ["plan", "--n0", "500000", "--n", "1500000", "--beta", "0.05"]
 
@@ -130,7 +130,7 @@ def test_bad_values_exit_with_2_and_one_clear_line(run, arguments):
     code, out, err = run("plan", *arguments.split())
     assert code == 2
     assert out == ""
-    assert err.startswith("holdfast: ")
+    assert err.startswith("surehold: ")
     assert err.count("\n") == 1
 
 
@@ -145,7 +145,7 @@ def test_bad_values_exit_with_2_and_one_clear_line(run, arguments):
 def test_an_unreachable_target_exits_with_1_and_says_what_is_reachable(run, arguments, said):
     code, out, err = run("plan", *arguments.split())
     assert (code, out) == (1, "")
-    assert err.startswith("holdfast: ")
+    assert err.startswith("surehold: ")
     assert "out of reach; " in err
     assert said in err
     assert err.count("\n") == 1
@@ -204,7 +204,7 @@ def test_an_adaptive_plan_puts_the_honest_number_first(run):
     ("arguments", "hint"),
     [
         ("--static 900 --alpha 10% --beta 0.05", "write 0.05 for 5 %"),
-        ("", "Missing option '--beta'. See 'holdfast plan --help'."),
+        ("", "Missing option '--beta'. See 'surehold plan --help'."),
         ("--static 900 --alpha 10 --beta 0.05", "write 0.05 for 5 %"),
         ("--n 900 --alpha 0.1 --beta 0.05", "n0 and n come together"),
         ("--alpha 0.1 --queries 5 --beta 0.05", "1 if the data does not grow"),
@@ -249,7 +249,7 @@ def test_json_stays_pure_with_a_plot(run, tmp_path):
 
 
 def test_a_terminal_without_signs_and_a_full_disk():
-    command = [sys.executable, "-m", "holdfast", "plan", "--static", "900", "--queries", "5"]
+    command = [sys.executable, "-m", "surehold", "plan", "--static", "900", "--queries", "5"]
     plain = subprocess.run(
         [*command, "--beta", "0.05"],
         capture_output=True,
@@ -268,7 +268,7 @@ def test_a_terminal_without_signs_and_a_full_disk():
 
 def test_as_a_real_process():
     finished = subprocess.run(
-        [sys.executable, "-m", "holdfast", "plan", "--static", "900", "--beta", "2"],
+        [sys.executable, "-m", "surehold", "plan", "--static", "900", "--beta", "2"],
         capture_output=True,
         text=True,
         check=False,
@@ -276,5 +276,5 @@ def test_as_a_real_process():
     assert finished.returncode == 2
     assert finished.stdout == ""
     assert finished.stderr == (
-        "holdfast: beta must be a number strictly between 0 and 1, but is 2.0; write 0.05 for 5 %\n"
+        "surehold: beta must be a number strictly between 0 and 1, but is 2.0; write 0.05 for 5 %\n"
     )

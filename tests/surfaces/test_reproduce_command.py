@@ -1,11 +1,11 @@
-"""`holdfast reproduce`."""
+"""`surehold reproduce`."""
 
 import csv
 
 import pytest
 
-from holdfast.cli import main
-from holdfast.planning.figures import CURVES
+from surehold.cli import main
+from surehold.planning.figures import CURVES
 
 
 def reproduce(*arguments):

@@ -10,9 +10,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import holdfast as hf
-from holdfast.cli import main
-from holdfast.ledger.store import Store
+import surehold as sh
+from surehold.cli import main
+from surehold.ledger.store import Store
 
 QUERY = "age > 65 and city = 'Oslo'"
 COMMANDS = ("create", "append", "quote", "ask", "status", "transcript", "verify", "plot")
@@ -20,7 +20,7 @@ COMMANDS = ("create", "append", "quote", "ask", "status", "transcript", "verify"
 
 @cache
 def plan_text() -> str:
-    return hf.plan(n0=1_000, n=5_000, alpha=0.3, beta=0.05).to_json()
+    return sh.plan(n0=1_000, n=5_000, alpha=0.3, beta=0.05).to_json()
 
 
 def people(count):
@@ -85,9 +85,9 @@ def test_a_whole_analysis(run, clinic):
 
 def test_every_surface_gives_the_same_dictionary(run, clinic):
     answer = told(run, "ask", clinic, QUERY, "--json", "--analyst", "ann", "--key", "k1")
-    with hf.open(clinic) as dataset:
+    with sh.open(clinic) as dataset:
         session = dataset.session("ann")
-        again = session.ask(hf.fraction(QUERY), key="k1")
+        again = session.ask(sh.fraction(QUERY), key="k1")
         assert {**again.to_dict(), "recorded": False} == answer
         assert dataset.transcript[0].to_dict() == again.to_dict()
         assert session.quote(QUERY).to_dict() == told(run, "quote", clinic, QUERY, "--json")
@@ -117,7 +117,7 @@ def test_standard_input(run, clinic, monkeypatch):
     code, out, err = run("append", clinic, "-")
     assert (code, out) == (2, "")
     assert "record 1, column 'age'" in err
-    assert "old" not in err.replace("holdfast", "")
+    assert "old" not in err.replace("surehold", "")
     assert run("append", clinic, "--format", "csv")[0] == 2
 
 
@@ -174,7 +174,7 @@ def test_refusals_are_one_line_with_a_code_and_change_nothing(run, clinic, code,
     before = told(run, "status", clinic, "--json")
     got, out, err = run(*arguments)
     assert (got, out) == (code, "")
-    assert err.startswith("holdfast: ")
+    assert err.startswith("surehold: ")
     assert err.count("\n") == 1
     assert told(run, "status", clinic, "--json") == before
 
@@ -281,7 +281,7 @@ def test_columns_correct_what_a_sample_shows(run, clinic):
     Path("text.json").write_text("Plan · certificate sharp")
     code, _, err = run("create", "z", "--plan", "text.json", "--like", "m.csv")
     assert code == 2
-    assert "holdfast plan ... --json > plan.json" in err
+    assert "surehold plan ... --json > plan.json" in err
 
 
 def test_an_open_quote_is_told(run, clinic):
@@ -296,7 +296,7 @@ def test_an_open_quote_is_told(run, clinic):
 
 def test_a_sample_with_dates_that_do_not_sort_is_remarked_on(run, tmp_path):
     (tmp_path / "plan.json").write_text(
-        hf.plan(n0=1_000, n=1_000, alpha=0.3, beta=0.1).to_json(), encoding="utf-8"
+        sh.plan(n0=1_000, n=1_000, alpha=0.3, beta=0.1).to_json(), encoding="utf-8"
     )
     (tmp_path / "orders.csv").write_text("when,paid\n18/05/2023,1\n19/05/2023,0\n", "utf-8")
     files = ["--plan", f"{tmp_path}/plan.json", "--like", f"{tmp_path}/orders.csv"]

@@ -2,7 +2,7 @@
 
 Nothing here is rearranged for speed or for double precision: sixty digits leave room for every
 cancellation that the corners of the tests bring. Doubles go in exactly, so a difference from
-``holdfast.theory`` is an error of ``holdfast.theory``.
+``surehold.theory`` is an error of ``surehold.theory``.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.errors import NotCertified
-from holdfast.theory.conversion import (
+from surehold.errors import NotCertified
+from surehold.theory.conversion import (
     log_rdp_delta,
     privacy_loss_delta,
     rdp_delta,
@@ -22,7 +22,7 @@ from holdfast.theory.conversion import (
     zcdp_order,
     zcdp_rho,
 )
-from holdfast.theory.gaussian import profile
+from surehold.theory.gaussian import profile
 from theory import oracles
 from theory.oracles import mp, mpf, relative_error
 

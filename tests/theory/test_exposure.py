@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from holdfast.errors import InvalidInput
-from holdfast.theory.exposure import (
+from surehold.errors import InvalidInput
+from surehold.theory.exposure import (
     Adaptive,
     BudgetProfile,
     Exposure,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.errors import NotCertified
-from holdfast.theory.gaussian import (
+from surehold.errors import NotCertified
+from surehold.theory.gaussian import (
     profile,
     profile_epsilon,
     profile_mu,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.errors import InvalidInput
-from holdfast.theory.noise import (
+from surehold.errors import InvalidInput
+from surehold.theory.noise import (
     OUTWARD,
     largest_cvar,
     largest_excess,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.errors import NotCertified
-from holdfast.theory.search import largest_count, smallest_count, smallest_float
+from surehold.errors import NotCertified
+from surehold.theory.search import largest_count, smallest_count, smallest_float
 
 MOST = 10**18
 LIMIT = 1.0

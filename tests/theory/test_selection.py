@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import erfc, expit, log_expit, ndtri_exp
 
-from holdfast.errors import InvalidInput
-from holdfast.theory.gaussian import profile
-from holdfast.theory.noise import OUTWARD, largest_cvar, largest_quantile
-from holdfast.theory.selection import (
+from surehold.errors import InvalidInput
+from surehold.theory.gaussian import profile
+from surehold.theory.noise import OUTWARD, largest_cvar, largest_quantile
+from surehold.theory.selection import (
     SLACK,
     bounded_range_epsilon,
     bounded_range_mu,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from holdfast.theory.transfer import (
+from surehold.theory.transfer import (
     best_constants,
     failure_term,
     kappa,

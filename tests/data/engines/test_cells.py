@@ -11,10 +11,6 @@ from hypothesis import strategies as st
 
 from data.engines.test_contract import ROWS, every_engine
 from data.engines.test_contract import SCHEMA as CONTRACT_SCHEMA
-from holdfast.data.engines import PolarsEngine, polars_arrays, polars_cells, polars_engine
-from holdfast.data.engines import polars_texts as texts_of_polars
-from holdfast.errors import InvalidInput
-from holdfast.queries import Schema, histogram, query_of, totals
 from queries import oracle
 from queries.generators import (
     COLUMNS,
@@ -29,6 +25,10 @@ from queries.generators import (
     written,
 )
 from queries.test_meaning import POOL, engine_of
+from surehold.data.engines import PolarsEngine, polars_arrays, polars_cells, polars_engine
+from surehold.data.engines import polars_texts as texts_of_polars
+from surehold.errors import InvalidInput
+from surehold.queries import Schema, histogram, query_of, totals
 
 SCHEMA = Schema.of(COLUMNS)
 

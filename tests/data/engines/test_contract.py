@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.data import engines
-from holdfast.data.engines import Engine, PolarsEngine
-from holdfast.errors import InvalidInput
-from holdfast.queries import Schema, fraction, mean
+from surehold.data import engines
+from surehold.data.engines import Engine, PolarsEngine
+from surehold.errors import InvalidInput
+from surehold.queries import Schema, fraction, mean
 
 for module in pkgutil.iter_modules(engines.__path__):
     importlib.import_module(f"{engines.__name__}.{module.name}")

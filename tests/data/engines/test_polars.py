@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 from effort import calls_of
-from holdfast.data.engines import PolarsEngine, polars_engine, polars_numbers
-from holdfast.errors import InvalidInput
-from holdfast.queries import Schema, fraction, mean
+from surehold.data.engines import PolarsEngine, polars_engine, polars_numbers
+from surehold.errors import InvalidInput
+from surehold.queries import Schema, fraction, mean
 
 COLUMNS = {"x": "float", "y": "float", "n": "int", "p": "bool", "s": "str"}
 SCHEMA = Schema.of(COLUMNS)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.data.models.crew import close_idle
+from surehold.data.models.crew import close_idle
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from holdfast.data.models.payload import payload_of
-from holdfast.data.models.runner import Limits, ModelRunner
-from holdfast.errors import EvaluationFailed, InvalidInput
-from holdfast.queries import Schema
+from surehold.data.models.payload import payload_of
+from surehold.data.models.runner import Limits, ModelRunner
+from surehold.errors import EvaluationFailed, InvalidInput
+from surehold.queries import Schema
 
 N = 3_000
 WEIGHTS = np.random.default_rng(3).normal(size=8)

@@ -12,10 +12,10 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from holdfast.data.models.payload import payload_of
-from holdfast.data.models.runner import Limits, ModelRunner
-from holdfast.errors import InvalidInput
-from holdfast.queries import Schema
+from surehold.data.models.payload import payload_of
+from surehold.data.models.runner import Limits, ModelRunner
+from surehold.errors import InvalidInput
+from surehold.queries import Schema
 
 N = 5_000
 RNG = np.random.default_rng(7)

@@ -1,6 +1,6 @@
 """A search for ONNX models by which one record moves the values of others, bit for bit.
 
-With HOLDFAST_SOAK=1 it goes through more models, each at every limit, on more records.
+With SUREHOLD_SOAK=1 it goes through more models, each at every limit, on more records.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import onnxruntime
 import polars as pl
 from onnx import TensorProto
 
-from holdfast.data.models.payload import payload_of
-from holdfast.data.models.runner import Limits, ModelRunner
-from holdfast.errors import InvalidInput
-from holdfast.queries import Schema
+from surehold.data.models.payload import payload_of
+from surehold.data.models.runner import Limits, ModelRunner
+from surehold.errors import InvalidInput
+from surehold.queries import Schema
 
 from .hostile_models import AMPLIFIED, KINDS, columns_of, hostile, neighbours, tail
 from .onnx_graphs import FLOAT, f, i, ml, model, node
 
-SOAK = os.environ.get("HOLDFAST_SOAK") == "1"
+SOAK = os.environ.get("SUREHOLD_SOAK") == "1"
 MODELS = 1_200 if SOAK else 216
 LIMITS = {
     "default": Limits(),

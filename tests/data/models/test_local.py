@@ -16,11 +16,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from holdfast.data.models import local
-from holdfast.data.models.payload import payload_of
-from holdfast.data.models.runner import Limits, ModelRunner
-from holdfast.errors import InvalidInput
-from holdfast.queries import Schema
+from surehold.data.models import local
+from surehold.data.models.payload import payload_of
+from surehold.data.models.runner import Limits, ModelRunner
+from surehold.errors import InvalidInput
+from surehold.queries import Schema
 
 FEATURES = Schema.of({"a": "float", "b": "int", "c": "bool"})
 RANDOM = np.random.default_rng(5)

@@ -13,13 +13,13 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from holdfast.data.models.evaluators import Unfit, WrongAnswer
-from holdfast.data.models.onnx_evaluator import OnnxEvaluator
-from holdfast.data.models.payload import payload_of
-from holdfast.data.models.rows import is_rowwise
-from holdfast.data.models.runner import Limits, ModelRunner
-from holdfast.errors import InvalidInput, MissingExtra
-from holdfast.queries import Schema
+from surehold.data.models.evaluators import Unfit, WrongAnswer
+from surehold.data.models.onnx_evaluator import OnnxEvaluator
+from surehold.data.models.payload import payload_of
+from surehold.data.models.rows import is_rowwise
+from surehold.data.models.runner import Limits, ModelRunner
+from surehold.errors import InvalidInput, MissingExtra
+from surehold.queries import Schema
 
 from .onnx_graphs import FLOAT, TensorProto, f, i, ml, model, node
 from .test_rows import session
@@ -286,9 +286,9 @@ def test_models_that_do_not_fit_are_refused_before_any_record_is_read(graph, say
 
 
 def test_what_only_the_child_needs_is_missed_beforehand(monkeypatch):
-    import holdfast.data.models.extras as extras
+    import surehold.data.models.extras as extras
 
     payload = payload_of(model(node("Relu", "x", "y")).SerializeToString())
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"holdfast\[models\]"):
+    with pytest.raises(MissingExtra, match=r"surehold\[models\]"):
         ModelRunner(payload, FEATURES, "scores")

@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 from onnx import TensorProto, numpy_helper
 
-from holdfast.data.models import graphs
-from holdfast.data.models.payload import payload_of
-from holdfast.data.models.rows import is_rowwise, only_single
-from holdfast.data.models.runner import Limits, ModelRunner
-from holdfast.errors import InvalidInput
-from holdfast.queries import Schema
+from surehold.data.models import graphs
+from surehold.data.models.payload import payload_of
+from surehold.data.models.rows import is_rowwise, only_single
+from surehold.data.models.runner import Limits, ModelRunner
+from surehold.errors import InvalidInput
+from surehold.queries import Schema
 
 from .onnx_graphs import FLOAT, f, i, ml, model, node
 from .test_onnx_refusals import plain, refused

@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 from onnx import AttributeProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
-from holdfast.data.models.graphs import Graph
-from holdfast.data.models.onnx_evaluator import nothing_opened
-from holdfast.data.models.payload import payload_of
-from holdfast.data.models.rows import is_rowwise, only_single
-from holdfast.data.models.runner import ModelRunner
-from holdfast.errors import InvalidInput
-from holdfast.queries import Schema
+from surehold.data.models.graphs import Graph
+from surehold.data.models.onnx_evaluator import nothing_opened
+from surehold.data.models.payload import payload_of
+from surehold.data.models.rows import is_rowwise, only_single
+from surehold.data.models.runner import ModelRunner
+from surehold.errors import InvalidInput
+from surehold.queries import Schema
 
 from .onnx_graphs import FLOAT, f, i, ml, model, node
 from .test_rows import TREE, session
@@ -171,7 +171,7 @@ def test_the_runtime_is_called_where_nothing_can_be_opened(monkeypatch):
     """Even a model that was not looked at finds no file, by whatever path."""
     import onnxruntime
 
-    from holdfast.data.models import onnx_evaluator
+    from surehold.data.models import onnx_evaluator
 
     seen = []
 
@@ -196,7 +196,7 @@ def test_the_runtime_is_called_where_nothing_can_be_opened(monkeypatch):
 @pytest.mark.parametrize("name", ["secret", "../{folder}/secret"])
 def test_what_was_not_refused_is_not_found(tmp_path, monkeypatch, name):
     """A second lock: a model that no one has looked at does not get at a file, either."""
-    from holdfast.data.models.onnx_evaluator import OnnxEvaluator
+    from surehold.data.models.onnx_evaluator import OnnxEvaluator
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "secret").write_bytes(f(5, 6, 7, 8).tobytes())
@@ -210,12 +210,12 @@ def test_what_was_not_refused_is_not_found(tmp_path, monkeypatch, name):
     columns = [("x", "float")]
     with pytest.raises(RuntimeError, match="SystemError : 24"):  # too many open files
         OnnxEvaluator(content, columns, "scores", None)
-    monkeypatch.setattr("holdfast.data.models.onnx_evaluator.nothing_opened", nullcontext)
+    monkeypatch.setattr("surehold.data.models.onnx_evaluator.nothing_opened", nullcontext)
     assert OnnxEvaluator(content, columns, "scores", None).width == 4  # but for the lock
 
 
 def test_relative_paths_lead_nowhere(tmp_path, monkeypatch):
-    from holdfast.data.models import onnx_evaluator, worker
+    from surehold.data.models import onnx_evaluator, worker
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "secret").touch()

@@ -15,9 +15,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-import holdfast.data.models.extras
-from holdfast.data.models.payload import payload_of, pickled_modules
-from holdfast.errors import InvalidInput, MissingExtra
+import surehold.data.models.extras
+from surehold.data.models.payload import payload_of, pickled_modules
+from surehold.errors import InvalidInput, MissingExtra
 
 from .onnx_graphs import FLOAT, TensorProto, f, i, ml, model, node
 
@@ -126,7 +126,7 @@ def test_functions_of_modules_are_named_by_their_code(tmp_path, monkeypatch):
     # The same in another process, whose hashes are others.
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import edited_models as e; "
-        "from holdfast.data.models.payload import payload_of as p; "
+        "from surehold.data.models.payload import payload_of as p; "
         "sys.stdout.write(p(e.scored).digest + ' ' + p(e.Scored()).digest)"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
@@ -200,15 +200,15 @@ def test_missing_packages_are_named(package, given, monkeypatch):
     def absent(name):
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(holdfast.data.models.extras, "import_module", absent)
-    with pytest.raises(MissingExtra, match=r"holdfast\[models\]") as error:
+    monkeypatch.setattr(surehold.data.models.extras, "import_module", absent)
+    with pytest.raises(MissingExtra, match=r"surehold\[models\]") as error:
         payload_of(given)
     assert error.value.extra == "models"
 
 
 def test_importing_data_imports_none_of_them():
     code = (
-        "import sys, holdfast.data, holdfast.data.models.runner, holdfast.data.models.payload; "
+        "import sys, surehold.data, surehold.data.models.runner, surehold.data.models.payload; "
         "heavy = ('onnx', 'onnxruntime', 'cloudpickle', 'sklearn', 'pandas'); "
         "sys.exit(str([name for name in heavy if name in sys.modules] or ''))"
     )

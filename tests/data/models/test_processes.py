@@ -16,11 +16,11 @@ import polars as pl
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
-from holdfast.data.models import crew as crews
-from holdfast.data.models.payload import payload_of
-from holdfast.data.models.runner import Limits, ModelRunner
-from holdfast.errors import InvalidInput
-from holdfast.queries import Schema
+from surehold.data.models import crew as crews
+from surehold.data.models.payload import payload_of
+from surehold.data.models.runner import Limits, ModelRunner
+from surehold.errors import InvalidInput
+from surehold.queries import Schema
 
 FEATURES = Schema.of({"x": "float"})
 FRAME = pl.DataFrame({"x": np.arange(200.0)})
@@ -199,9 +199,9 @@ def test_an_evaluation_that_is_left_ends_its_child():
 PARENT = """
 import sys, time, os
 import numpy as np, polars as pl
-from holdfast.data.models.payload import payload_of
-from holdfast.data.models.runner import Limits, ModelRunner
-from holdfast.queries import Schema
+from surehold.data.models.payload import payload_of
+from surehold.data.models.runner import Limits, ModelRunner
+from surehold.queries import Schema
 
 def model(block):
     if block.max() > 0:
@@ -268,9 +268,9 @@ def test_the_child_does_not_run_the_script_of_its_parent(tmp_path):
     script.write_text(
         "import os\nos.write(1, b'once ')\n"
         "import polars as pl, beside\n"
-        "from holdfast.data.models.payload import payload_of\n"
-        "from holdfast.data.models.runner import ModelRunner\n"
-        "from holdfast.queries import Schema\n"
+        "from surehold.data.models.payload import payload_of\n"
+        "from surehold.data.models.runner import ModelRunner\n"
+        "from surehold.queries import Schema\n"
         "def model(block):\n    return beside.half(block)\n"
         "os.chdir('/')\n"
         "with ModelRunner(payload_of(model), Schema.of({'x': 'float'}), 'scores') as runner:\n"

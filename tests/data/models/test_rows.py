@@ -10,9 +10,9 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from holdfast.data.models.graphs import Graph
-from holdfast.data.models.rows import is_rowwise
-from holdfast.errors import InvalidInput
+from surehold.data.models.graphs import Graph
+from surehold.data.models.rows import is_rowwise
+from surehold.errors import InvalidInput
 
 from .onnx_graphs import FLOAT, f, i, ml, model, node
 

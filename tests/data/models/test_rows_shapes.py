@@ -13,10 +13,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from holdfast.data.models import rows
-from holdfast.data.models.described import Lying, Maps, NotProven, Rows
-from holdfast.data.models.graphs import Graph
-from holdfast.errors import InvalidInput
+from surehold.data.models import rows
+from surehold.data.models.described import Lying, Maps, NotProven, Rows
+from surehold.data.models.graphs import Graph
+from surehold.errors import InvalidInput
 
 from .onnx_graphs import FLOAT, f, i, ml, model, node
 from .test_rows import TREE, mixes, random_graph, session

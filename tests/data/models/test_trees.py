@@ -8,10 +8,10 @@ import onnxruntime
 import pytest
 from onnx import numpy_helper
 
-from holdfast.data.models import trees
-from holdfast.data.models.preparation import prepared
-from holdfast.data.models.trees import MOST_STEPS, check_trees, pad_trees
-from holdfast.errors import InvalidInput
+from surehold.data.models import trees
+from surehold.data.models.preparation import prepared
+from surehold.data.models.trees import MOST_STEPS, check_trees, pad_trees
+from surehold.errors import InvalidInput
 
 from .onnx_graphs import ml, model
 from .test_onnx_refusals import refused

@@ -1,1 +1,0 @@
-"""Pictures. They draw what :mod:`holdfast.planning` worked out; they need the extra ``plot``."""

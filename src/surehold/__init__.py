@@ -1,0 +1,253 @@
+"""Surehold: answers that stay valid however often growing data is asked.
+
+>>> import surehold
+>>> surehold.plan(n0=10_000, n=30_000, alpha=0.1, beta=0.05).max_queries
+642
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from surehold.errors import (
+    AccessDenied,
+    BadRecord,
+    BudgetExhausted,
+    EvaluationFailed,
+    InvalidInput,
+    InvalidQuery,
+    LedgerCorrupt,
+    MissingExtra,
+    NotApplicable,
+    NotCertified,
+    NotReady,
+    RequestRefused,
+    ServiceFailed,
+    StorageFailed,
+    SureholdError,
+    Unreachable,
+)
+
+if TYPE_CHECKING:
+    from surehold.client import RemoteSession, connect
+    from surehold.data.models.runner import Limits
+    from surehold.data.statistics import Statistic
+    from surehold.planning import Entry, Paces, Plan, compare, plan
+    from surehold.queries import (
+        Query,
+        accuracy,
+        auc,
+        auc_pairs,
+        brier,
+        calibration,
+        concordance,
+        confusion,
+        difference,
+        fit,
+        fraction,
+        gate,
+        gini,
+        histogram,
+        improvement,
+        kendall,
+        loss,
+        mean,
+        means,
+        rate,
+        select,
+        statistic,
+        totals,
+        variance,
+    )
+    from surehold.session import (
+        Answer,
+        Appended,
+        Budget,
+        Cell,
+        Choice,
+        Dataset,
+        Estimate,
+        Fitted,
+        Growth,
+        KeptModel,
+        Limit,
+        Outlook,
+        Pace,
+        Page,
+        Quote,
+        Result,
+        Round,
+        Scorer,
+        Session,
+        Status,
+        Table,
+        Transcript,
+        Verdict,
+        Verification,
+        create,
+        open,
+    )
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "AccessDenied",
+    "Answer",
+    "Appended",
+    "BadRecord",
+    "Budget",
+    "BudgetExhausted",
+    "Cell",
+    "Choice",
+    "Dataset",
+    "Entry",
+    "Estimate",
+    "EvaluationFailed",
+    "Fitted",
+    "Growth",
+    "InvalidInput",
+    "InvalidQuery",
+    "KeptModel",
+    "LedgerCorrupt",
+    "Limit",
+    "Limits",
+    "MissingExtra",
+    "NotApplicable",
+    "NotCertified",
+    "NotReady",
+    "Outlook",
+    "Pace",
+    "Paces",
+    "Page",
+    "Plan",
+    "Query",
+    "Quote",
+    "RemoteSession",
+    "RequestRefused",
+    "Result",
+    "Round",
+    "Scorer",
+    "ServiceFailed",
+    "Session",
+    "Statistic",
+    "Status",
+    "StorageFailed",
+    "SureholdError",
+    "Table",
+    "Transcript",
+    "Unreachable",
+    "Verdict",
+    "Verification",
+    "__version__",
+    "accuracy",
+    "auc",
+    "auc_pairs",
+    "brier",
+    "calibration",
+    "compare",
+    "concordance",
+    "confusion",
+    "connect",
+    "create",
+    "difference",
+    "fit",
+    "fraction",
+    "gate",
+    "gini",
+    "histogram",
+    "improvement",
+    "kendall",
+    "loss",
+    "mean",
+    "means",
+    "open",
+    "plan",
+    "rate",
+    "select",
+    "statistic",
+    "totals",
+    "variance",
+]
+
+# Where each name that is not an error lives: its module is loaded when the name is used.
+_HOMES = {
+    "surehold.client": ("RemoteSession", "connect"),
+    "surehold.data.models.runner": ("Limits",),
+    "surehold.data.statistics": ("Statistic",),
+    "surehold.planning": (
+        "Entry",
+        "Paces",
+        "Plan",
+        "compare",
+        "plan",
+    ),
+    "surehold.queries": (
+        "Query",
+        "accuracy",
+        "auc",
+        "auc_pairs",
+        "brier",
+        "calibration",
+        "concordance",
+        "confusion",
+        "difference",
+        "fit",
+        "fraction",
+        "gate",
+        "gini",
+        "histogram",
+        "improvement",
+        "kendall",
+        "loss",
+        "mean",
+        "means",
+        "rate",
+        "select",
+        "statistic",
+        "totals",
+        "variance",
+    ),
+    "surehold.session": (
+        "Answer",
+        "Appended",
+        "Budget",
+        "Cell",
+        "Choice",
+        "Dataset",
+        "Estimate",
+        "Fitted",
+        "Growth",
+        "KeptModel",
+        "Limit",
+        "Outlook",
+        "Pace",
+        "Page",
+        "Quote",
+        "Result",
+        "Round",
+        "Scorer",
+        "Session",
+        "Status",
+        "Table",
+        "Transcript",
+        "Verdict",
+        "Verification",
+        "create",
+        "open",
+    ),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what needs numpy, scipy or Polars only when it is used: the import stays quick."""
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

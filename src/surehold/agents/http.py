@@ -1,0 +1,94 @@
+"""The tools over HTTP, for agents that do not start the command themselves."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, FastAPI
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from surehold.agents.desk import ServedDesk
+from surehold.agents.toolserver import Guest, ToolServer
+from surehold.server import metrics
+from surehold.server.app import assembled, guarded, health
+from surehold.server.front import TOOL
+from surehold.server.guard import GuardedRoute
+from surehold.server.looking import VIEWER, gives
+from surehold.server.protocol import HttpServer
+from surehold.server.replies import WITH_BODY
+from surehold.server.service import Service
+
+PATH = "/mcp"
+
+
+def tool_application(service: Service, close: Callable[[], None]) -> FastAPI:
+    """The ASGI application: behind the guard of all routes, the tools instead of the routes.
+
+    It keeps no state of its own: each request stands for itself, before and after a restart.
+    """
+    tools = ToolServer(lambda request: _guest(service, request))
+    manager = StreamableHTTPSessionManager(
+        tools.server,
+        json_response=True,
+        stateless=True,
+        # The guard looks at Host and Origin, and at the size, before the SDK does.
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        max_request_body_size=service.settings.json_bytes,
+    )
+    router = APIRouter(route_class=GuardedRoute, tags=["tools"])
+
+    @router.post(PATH, openapi_extra=VIEWER, responses=gives(dict[str, Any], *WITH_BODY))
+    async def call(request: Request, body: Annotated[Any, Body()]) -> Response:
+        """A message of the Model Context Protocol, such as the call of a tool."""
+        return _PassedOn(manager, await request.body())
+
+    @asynccontextmanager
+    async def alive() -> AsyncIterator[None]:
+        async with manager.run():
+            yield
+        await tools.finish()
+        close()
+
+    return assembled(service, (health, metrics.router, router), alive())
+
+
+def serve_http(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until a signal says so; calls that run are let finish first."""
+    logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every stranger's request
+    HttpServer(guarded(app), ready).run(sockets=[listener])
+
+
+def _guest(service: Service, request: Request) -> Guest:
+    scope, caller = request.scope, request.scope["surehold.caller"]
+
+    def note(tool: str, outcome: str) -> None:
+        scope[TOOL] = (tool, outcome)
+
+    return Guest(ServedDesk(service, caller), caller, note)
+
+
+class _PassedOn(Response):
+    """What the SDK makes of a body that was read already."""
+
+    def __init__(self, manager: StreamableHTTPSessionManager, content: bytes) -> None:
+        super().__init__()
+        self._manager, self._content = manager, content
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand it on, and then whatever comes after it."""
+        waiting: list[Message] = [
+            {"type": "http.request", "body": self._content, "more_body": False}
+        ]
+
+        async def receive_again() -> Message:
+            return waiting.pop() if waiting else await receive()
+
+        await self._manager.handle_request(scope, receive_again, send)

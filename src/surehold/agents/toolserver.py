@@ -1,0 +1,184 @@
+"""The tools as a server of the Model Context Protocol, whatever carries its messages."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import mcp_types as mcp
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from surehold import __version__
+from surehold.agents import words
+from surehold.agents.descriptions import INSTRUCTIONS
+from surehold.agents.desk import Desk
+from surehold.agents.language import LANGUAGE
+from surehold.agents.tools import BY_NAME, TOOLS, Outcome, Tool
+from surehold.errors import SureholdError
+from surehold.server.failures import unexpected
+from surehold.server.service import ANYBODY, Caller, check_role
+
+logger = logging.getLogger(__name__)
+
+_AT_ONCE = 16  # calls that run side by side; others wait for their turn
+_ASKS = 64  # and besides those, calls that ask: most of them are only held back
+_SECONDS_TO_FINISH = 20.0
+_LANGUAGE, _PLAN = "surehold://language", "surehold://plan"
+
+
+@dataclass(frozen=True)
+class Guest:
+    """Who calls, and their way to the dataset; ``note`` hears which tool ran and how it went."""
+
+    desk: Desk
+    caller: Caller = ANYBODY
+    note: Callable[[str, str], None] = lambda tool, outcome: None
+
+
+GuestOf = Callable[[Any], Guest]
+"""Finds the guest of a request; a request is None where a transport has but one guest."""
+
+
+class ToolServer:
+    """Tools and resources for whoever calls. Calls run in threads, as they wait for the disk."""
+
+    def __init__(self, guest_of: GuestOf) -> None:
+        self._guest_of = guest_of
+        self._turns = anyio.CapacityLimiter(_AT_ONCE)
+        self._asks = anyio.CapacityLimiter(_ASKS)
+        self.server: Server[Any] = Server(
+            "surehold",
+            version=__version__,
+            title="Surehold: answers that hold",
+            instructions=INSTRUCTIONS,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_read_resource=self._read_resource,
+        )
+
+    async def finish(self) -> None:
+        """Wait until all calls that run have ended, but not for ever, and let no other begin.
+
+        An ask that is cut off was charged, and is completed when somebody asks the same again.
+        """
+        with anyio.move_on_after(_SECONDS_TO_FINISH):
+            for turns in (self._turns, self._asks):
+                for _ in range(int(turns.total_tokens)):
+                    await turns.acquire_on_behalf_of(object())
+
+    # ------------------------------------------------------------------------------------ tools
+
+    async def _list_tools(
+        self, context: ServerRequestContext[Any], params: mcp.PaginatedRequestParams | None
+    ) -> mcp.ListToolsResult:
+        return mcp.ListToolsResult(tools=[_listed(tool) for tool in TOOLS])
+
+    async def _call_tool(
+        self, context: ServerRequestContext[Any], params: mcp.CallToolRequestParams
+    ) -> mcp.CallToolResult:
+        tool = BY_NAME.get(params.name)
+        if tool is None:
+            raise MCPError(
+                mcp.INVALID_PARAMS, f"there is no such tool; there are {', '.join(BY_NAME)}"
+            )
+        turns = self._asks if tool.spends else self._turns
+        return await anyio.to_thread.run_sync(
+            self._called, tool, params.arguments or {}, context.request, limiter=turns
+        )
+
+    def _called(self, tool: Tool, given: Mapping[str, Any], request: Any) -> mcp.CallToolResult:
+        guest = self._guest_of(request)
+        try:
+            check_role(guest.caller, "analyst" if tool.spends else "viewer")
+            outcome = tool.call(guest.desk, given)
+        except SureholdError as error:
+            guest.note(tool.name, type(error).__name__)
+            return _refused(error)
+        except Exception as error:
+            # What it says could come from a record, so neither the caller nor the log is told.
+            places = [f"{f.filename}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)]
+            kind, where = type(error).__name__, " ".join(places[-4:])
+            logger.error("the tool %s failed: %s at %s", tool.name, kind, where)
+            guest.note(tool.name, "ServiceFailed")
+            return _refused(unexpected())
+        guest.note(tool.name, "answered")
+        return _told(outcome)
+
+    # -------------------------------------------------------------------------------- resources
+
+    async def _list_resources(
+        self, context: ServerRequestContext[Any], params: mcp.PaginatedRequestParams | None
+    ) -> mcp.ListResourcesResult:
+        language = mcp.Resource(
+            uri=_LANGUAGE,
+            name="language",
+            title="What can be asked",
+            description="The query language on one page; describe shows it too.",
+            mime_type="text/markdown",
+        )
+        plan = mcp.Resource(
+            uri=_PLAN,
+            name="plan",
+            title="The plan",
+            description="What was promised before the first answer, as JSON.",
+            mime_type="application/json",
+        )
+        return mcp.ListResourcesResult(resources=[language, plan])
+
+    async def _read_resource(
+        self, context: ServerRequestContext[Any], params: mcp.ReadResourceRequestParams
+    ) -> mcp.ReadResourceResult:
+        if str(params.uri) == _LANGUAGE:
+            text, kind = LANGUAGE, "text/markdown"
+        elif str(params.uri) == _PLAN:
+            text = await anyio.to_thread.run_sync(self._plan, context.request, limiter=self._turns)
+            kind = "application/json"
+        else:
+            raise MCPError(
+                mcp.INVALID_PARAMS, f"there is no such resource; there are {_LANGUAGE}, {_PLAN}"
+            )
+        contents = mcp.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
+        return mcp.ReadResourceResult(contents=[contents])
+
+    def _plan(self, request: Any) -> str:
+        try:
+            return self._guest_of(request).desk.plan.to_json()
+        except SureholdError as error:
+            raise MCPError(mcp.INTERNAL_ERROR, words.of_error(error), error.to_dict()) from None
+
+
+def _listed(tool: Tool) -> mcp.Tool:
+    return mcp.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        output_schema=dict(tool.gives),
+        annotations=mcp.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=not tool.spends,
+            # What it spends is gone, but nothing is overwritten: a ledger only grows.
+            destructive_hint=False,
+            # Without key or round, the same ask is a new question once records have arrived.
+            idempotent_hint=not tool.spends,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _told(outcome: Outcome) -> mcp.CallToolResult:
+    content = mcp.TextContent(type="text", text=outcome.text)
+    return mcp.CallToolResult(content=[content], structured_content=outcome.values)
+
+
+def _refused(error: SureholdError) -> mcp.CallToolResult:
+    content = mcp.TextContent(type="text", text=words.of_error(error))
+    return mcp.CallToolResult(content=[content], structured_content=error.to_dict(), is_error=True)

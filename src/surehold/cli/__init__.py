@@ -1,0 +1,109 @@
+"""The `surehold` command. It translates between words and the library; it computes nothing."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from surehold import __version__
+from surehold.cli.ask import ask, quote
+from surehold.cli.create import append, create
+from surehold.cli.decide import gate, score, select
+from surehold.cli.lab import lab
+from surehold.cli.look import plot, status, transcript, verify
+from surehold.cli.mcp import mcp
+from surehold.cli.plan import plan
+from surehold.cli.reproduce import reproduce
+from surehold.cli.serve import serve, token
+from surehold.cli.types import HELP, InOrder
+from surehold.errors import (
+    AccessDenied,
+    BadRecord,
+    BudgetExhausted,
+    InvalidInput,
+    InvalidQuery,
+    LedgerCorrupt,
+    NotApplicable,
+    NotReady,
+    RequestRefused,
+    SureholdError,
+)
+
+__all__ = ["exit_code", "main", "surehold"]
+
+
+_EXIT_CODES: dict[type[SureholdError], int] = {
+    InvalidInput: 2,
+    InvalidQuery: 2,
+    BadRecord: 2,
+    NotApplicable: 2,
+    BudgetExhausted: 3,
+    LedgerCorrupt: 4,
+    NotReady: 5,
+    AccessDenied: 8,  # 6 and 7 are a gate's
+    RequestRefused: 2,
+}
+
+
+@click.group(context_settings=HELP, cls=InOrder)
+@click.version_option(__version__, prog_name="surehold")
+def surehold() -> None:
+    """Answers that stay valid however often growing data is asked."""
+
+
+for _command in (
+    plan,
+    create,
+    append,
+    quote,
+    ask,
+    gate,
+    select,
+    score,
+    status,
+    transcript,
+    verify,
+    plot,
+    serve,
+    token,
+    mcp,
+    lab,
+    reproduce,
+):
+    surehold.add_command(_command)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command; errors are one line on standard error and an exit code."""
+    try:
+        code = surehold.main(args=arguments, prog_name="surehold", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        code = 2
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx is not None else "surehold"
+        _complain(f"{error.format_message()} See '{where} --help'.")
+        code = error.exit_code
+    except click.ClickException as error:
+        _complain(error.format_message())
+        code = error.exit_code
+    except click.Abort:
+        _complain("interrupted")
+        code = 130
+    except SureholdError as error:
+        _complain(str(error))
+        code = exit_code(error)
+    except OSError as error:  # a full disk, or a reader that went away
+        _complain(f"could not write: {error.strerror}")
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def exit_code(error: SureholdError) -> int:
+    """2 for what the caller can mend by asking differently, 1 for what is out of reach."""
+    return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), 1)
+
+
+def _complain(message: str) -> None:
+    click.echo(f"surehold: {' '.join(message.split())}", err=True)

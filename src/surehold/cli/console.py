@@ -1,0 +1,337 @@
+"""The only module that writes to the screen."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from surehold.numerals import budget, count, duration, percent, several, width
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from surehold.client import RemoteSession
+    from surehold.planning import Entry, Plan
+    from surehold.session import Result, Session, Status
+    from surehold.shown import Shown
+
+_BAR = 20
+_FEW = 8  # rounds and columns that are listed
+_SOME = 10  # steps that have to be done before it is said how long the others take,
+_LONG = 20.0  # or seconds that have to pass
+_HEADINGS = {
+    "queries": "how many queries (more is better)",
+    "width": "how wide (narrower is better)",
+    "records": "how many records (fewer is better)",
+}
+
+
+def show_json(values: Mapping[str, Any]) -> None:
+    """One JSON object, strictly valid."""
+    click.echo(json.dumps(values, allow_nan=False, ensure_ascii=False, indent=2))
+
+
+def show_text(text: str) -> None:
+    """Some lines as they are."""
+    click.echo(text)
+
+
+def show_notes(sentences: Iterable[str]) -> None:
+    """Remarks on standard error, beside the result."""
+    for sentence in sentences:
+        note(f"note: {sentence}")
+
+
+def show_saved(paths: Sequence[object], aside: bool = False) -> None:
+    """Say which files were written; ``aside`` on standard error, if JSON stands on the other."""
+    for path in paths:
+        click.echo(f"wrote {path}", err=aside)
+
+
+def show_plan(plan: Plan) -> None:
+    """A plan in a dozen lines."""
+    _show(f"[bold]Plan[/bold] · certificate [bold]{plan.certificate}[/bold] ({plan.theorem})")
+    grid = _grid()
+    grid.add_row("Data", _data_line(plan))
+    grid.add_row("Queries", _queries_line(plan))
+    if plan.batches is not None and plan.batches > 1:
+        grid.add_row("Rounds", _rounds_line(plan))
+    grid.add_row(
+        "Any fraction", f"{_width_line(plan)}, all together with probability {percent(plan.beta)}"
+    )
+    grid.add_row("Made up of", " + ".join(f"{v:.4g} {name}" for name, v in plan.terms.items()))
+    if plan.sigma is not None:
+        limit = "" if plan.budget is None else f", budget {budget(plan.budget)} (mu² per record)"
+        grid.add_row("Noise", f"sigma {plan.sigma:.6g}{limit}")
+    for label, lines in (("It holds if", plan.assumptions), ("Consider", plan.advice)):
+        for i, line in enumerate(lines):
+            grid.add_row(label if i == 0 else "", f"- {line}")
+    _show(grid)
+
+
+def show_comparison(entries: Sequence[Entry]) -> None:
+    """All certificates side by side, with a bar each; on a narrow screen only what matters."""
+    from rich import box
+    from rich.bar import Bar
+    from rich.table import Table
+
+    solved_for, columns = entries[0].solved_for, _console().width
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("certificate", no_wrap=True)
+    table.add_column(solved_for, justify="right", no_wrap=True)
+    if columns >= _BAR + 34:
+        table.add_column("", no_wrap=True)
+    if columns >= _BAR + 52:
+        table.add_column("what it is", overflow="fold")
+    largest = max((entry.result for entry in entries), default=1.0)
+    for entry in entries:
+        shown = f"± {width(entry.result)}" if solved_for == "width" else count(int(entry.result))
+        bar = Bar(largest, 0.0, entry.result, width=_BAR)
+        what = entry.summary + ("" if entry.is_prompt else "; answers may come late")
+        useful = (entry.certificate, shown, bar, what)
+        cells = useful if entry.is_useful else (entry.certificate, "—", "", entry.reason)
+        table.add_row(*cells[: len(table.columns)], style=None if entry.is_useful else "dim")
+    _show(f"Every certificate on the same question: {_HEADINGS[solved_for]}")
+    _show(table)
+
+
+def show_result(result: Shown, as_json: bool) -> None:
+    """What was done, in one line."""
+    if as_json:
+        show_json(result.to_dict())
+    else:
+        click.echo(str(result))
+
+
+def note(text: str) -> None:
+    """Something besides, on standard error."""
+    click.echo(text, err=True)
+
+
+def show_status(status: Status, as_json: bool) -> None:
+    """A dataset in a few lines."""
+    if as_json:
+        show_json(status.to_dict())
+        return
+    _show(f"[bold]{_escaped(status.name)}[/bold] · dataset {status.dataset[:12]}")
+    grid = _grid()
+    grid.add_row("Records", _records_line(status))
+    columns = [f"{name} {kind}" for name, kind in status.columns.items()]
+    more = f", ... ({count(len(columns))} in all)" if len(columns) > 2 * _FEW else ""
+    grid.add_row("Columns", _escaped(", ".join(columns[: 2 * _FEW]) + more))
+    promise = f"± {width(status.width)}, other numbers in proportion to their range; all together "
+    holds = f"with probability {percent(status.beta)} ({status.certificate})"
+    grid.add_row("Every fraction", f"at most {promise}{holds}")
+    grid.add_row("Answers", _answers_line(status))
+    grid.add_row("Budget", str(status.budget))
+    grid.add_row("Ledger", f"{several(status.entries, 'entry')}, head {status.head[:12]}")
+    _show(grid)
+
+
+def show_answers(
+    answers: Sequence[Result],
+    session: Session | RemoteSession,
+    *,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """One line an answer, and what is left; or all of it."""
+    if as_json:
+        shown = [answer.to_dict() for answer in answers]
+        show_json(shown[0] if len(shown) == 1 else {"answers": shown})
+        return
+    for answer in answers:
+        click.echo(answer.explain() if explain else f"{answer}{_label(answer, answers)}")
+    if not explain:
+        round = answers[-1].round
+        more = several(session.answers_left(round), "answer")
+        left = session.limit or session.budget
+        click.echo(f"room for {more} more at n = {round:,}; {left}")
+
+
+def show_transcript(answers: Iterable[Result], as_json: bool) -> None:
+    """All answers, a line each, written as they are read."""
+    if not as_json:
+        for answer in answers:
+            query = _one_line(answer.query)
+            click.echo(f"{answer.entry:>6}  {answer.analyst}  {answer.brief}  {query}")
+        return
+    separator = ""
+    click.echo('{"answers": [', nl=False)
+    for answer in answers:
+        text = json.dumps(answer.to_dict(), allow_nan=False, ensure_ascii=False)
+        click.echo(f"{separator}\n{text}", nl=False)
+        separator = ","
+    click.echo("\n]}")
+
+
+def _one_line(text: str) -> str:
+    """Somebody else's text, which may hold line breaks in its quotes: they would look like ours."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int], None] | None]:
+    """Count upwards on standard error while something takes long; nothing if it is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} " + what), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(what, total=None)
+        yield lambda done: bars.update(task, completed=done)
+
+
+@contextmanager
+def progress(label: str, total: int) -> Iterator[Callable[[], None]]:
+    """A progress bar on standard error; the value is called once for each step done."""
+    with _bars() as bars:
+        task = bars.add_task(label, total=total)
+        yield lambda: bars.advance(task)
+
+
+@contextmanager
+def playing() -> Iterator[Callable[[int, int], None]]:
+    """Progress of a contest on standard error, with the time that is left.
+
+    Where there is no terminal to draw on, a line now and then: after 5 seconds, 20, 80 and so on.
+    """
+    if sys.stderr.isatty():
+        with _bars() as bars:
+            task = bars.add_task("playing", total=None)
+            yield lambda done, total: bars.update(task, completed=done, total=total)
+        return
+    began, next_line = time.monotonic(), 5.0
+
+    def announce(done: int, total: int) -> None:
+        nonlocal next_line
+        passed = time.monotonic() - began
+        enough = done >= _SOME or passed > _LONG
+        if passed > next_line and enough and done < total:
+            next_line *= 4.0
+            left = duration(passed / done * (total - done))
+            click.echo(f"{done:,} of {total:,} repeats played, about {left} left", err=True)
+
+    yield announce
+
+
+def _bars() -> Progress:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+def _show(renderable: object) -> None:
+    """Print without the blanks that pad every line to the width of the screen."""
+    console = _console()
+    with console.capture() as captured:
+        console.print(renderable)
+    click.echo("\n".join(line.rstrip() for line in captured.get().rstrip().splitlines()))
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, emoji=False)
+
+
+def _grid() -> Any:
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    return grid
+
+
+def _records_line(status: Status) -> str:
+    planned = f"planned from {count(status.first_round)} to {count(status.last_round)}"
+    waiting = "" if status.ready else f"; {status.advice}"
+    if status.ready and status.next_round is not None:
+        waiting = f"; next round at {count(status.next_round)}"
+    return f"{count(status.n)}, {planned}{waiting}"
+
+
+def _answers_line(status: Status) -> str:
+    given = f"{count(status.answers)} given, each cell of a table counted"
+    at = status.round or (
+        status.first_round if status.n < status.first_round else status.last_round
+    )
+    return f"{given}, room for {count(status.answers_left)} more at n = {count(at)}"
+
+
+def _label(answer: Result, answers: Sequence[Result]) -> str:
+    """Which query it was, if there are several, and whether it cost anything."""
+    label = f"  {answer.query}" if len(answers) > 1 else ""
+    return label + ("  (recorded: free)" if answer.recorded else "")
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _data_line(plan: Plan) -> str:
+    if plan.n0 == plan.n:
+        return f"{count(plan.n)} records, not growing"
+    if plan.batches == 1:
+        return f"{count(plan.n)} records; everything is asked once they are all there"
+    return f"grows from {count(plan.n0)} to {count(plan.n)} records"
+
+
+def _width_line(plan: Plan) -> str:
+    if plan.rare is None:
+        return f"± {width(plan.width)}"
+    widest = plan.constants["offset"] + plan.constants["kappa"]
+    return f"± {width(plan.width)} near {plan.rare:g}, up to ± {width(widest)} elsewhere"
+
+
+def _rounds_line(plan: Plan) -> str:
+    schedule = plan.schedule()
+    assert schedule is not None
+    pairs = list(zip(schedule.rounds.tolist(), schedule.counts.tolist(), strict=True))
+    listed = "; ".join(f"{count(int(k))} at {count(round)}" for round, k in pairs[:_FEW])
+    return listed + (f"; ... to {count(pairs[-1][0])}" if len(pairs) > _FEW else "")
+
+
+def _queries_line(plan: Plan) -> str:
+    if plan.paces is not None and plan.n0 < plan.n:
+        return (
+            f"{count(plan.paces.evenly)} if asked evenly as the data grows, "
+            f"{count(plan.paces.at_n0)} if all at n0; never more than {count(plan.paces.at_n)}, "
+            "and that only at n"
+        )
+    if plan.batches is None:
+        return f"up to {count(plan.queries)}"
+    if plan.batches == 1:
+        return count(plan.queries)
+    if plan.queries < plan.batches:
+        number, batches = count(plan.queries), count(plan.batches)
+        return f"{number}, one in each of the first {number} of {batches} batches"
+    return f"{count(plan.queries)} in {count(plan.batches)} batches, evenly from n0 to n"

@@ -1,0 +1,123 @@
+"""`surehold plan`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from surehold.cli import console
+from surehold.cli.types import COUNT, HELP, NUMBER, check_picture
+from surehold.errors import InvalidInput, Unreachable
+from surehold.planning.plans import CERTIFICATE_NAMES, COVERS
+
+_NAMES = ", ".join(CERTIFICATE_NAMES)
+
+
+@click.command(context_settings=HELP)
+@click.option("--n0", type=COUNT, help="Records when the first query is asked.")
+@click.option("--n", type=COUNT, help="Records at the end.")
+@click.option("--static", type=COUNT, metavar="N", help="Short for --n0 N --n N --batches 1.")
+@click.option("--growth", type=NUMBER, help="n / n0, when solving for the records.")
+@click.option("--alpha", type=NUMBER, help="The half-width that every answer must have.")
+@click.option(
+    "--queries",
+    type=COUNT,
+    help="How many queries; without --batches a cap, reached only if all are asked at n.",
+)
+@click.option("--beta", type=NUMBER, required=True, help="Probability that any answer misses.")
+@click.option("--batches", type=COUNT, help="Fixed schedule: so many batches evenly from n0 to n.")
+@click.option("--certificate", metavar="NAME", help=f"One of {_NAMES}.  [default: the tightest]")
+@click.option(
+    "--covers",
+    type=click.Choice(COVERS),
+    default=COVERS[0],
+    show_default=True,
+    help="Which queries the paper's certificates are to cover; sharp covers all.",
+)
+@click.option(
+    "--rare",
+    type=NUMBER,
+    metavar="P",
+    help="Intervals that are narrowest for events of about this probability, instead of one width.",
+)
+@click.option("--compare", is_flag=True, help="Put the question to every certificate.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Draw the comparison as PNG or SVG.",
+)
+def plan(
+    n0: int | None,
+    n: int | None,
+    static: int | None,
+    growth: float | None,
+    alpha: float | None,
+    queries: int | None,
+    beta: float,
+    batches: int | None,
+    certificate: str | None,
+    covers: str,
+    rare: float | None,
+    compare: bool,
+    as_json: bool,
+    plot: Path | None,
+) -> None:
+    """How many queries, how wide, how many records: give two of the three.
+
+    \b
+    surehold plan --n0 500000 --n 1500000 --alpha 0.1 --beta 0.05
+        how many queries fit
+    surehold plan --n0 500000 --n 1500000 --queries 100000 --beta 0.05
+        how wide their answers are
+    surehold plan --queries 100000 --alpha 0.1 --growth 3 --beta 0.05
+        how many records that takes
+
+    Without --batches the analyst decides as they go when to ask. Exit code 2 means that the
+    question can't be meant, 1 that the target is out of reach.
+    """
+    if static is not None:
+        if n0 is not None or n is not None or batches is not None:
+            required = "given without --n0, --n and --batches, which it stands for"
+            raise InvalidInput("--static", required, static)
+        n0, n, batches = static, static, 1
+    if plot is not None:
+        from surehold.plots.style import require_matplotlib
+
+        check_picture(plot)
+        require_matplotlib()
+
+    from surehold import planning
+
+    question: planning.Question = {
+        "beta": beta,
+        "alpha": alpha,
+        "queries": queries,
+        "n0": n0,
+        "n": n,
+        "growth": growth,
+        "batches": batches,
+        "covers": covers,
+    }
+    entries = planning.compare(**question) if compare or plot is not None else ()
+    try:
+        solved = planning.plan(**question, certificate=certificate, rare=rare)
+    except Unreachable:
+        if compare and not as_json and any(entry.is_useful for entry in entries):
+            console.show_comparison(entries)
+        raise
+    if plot is not None:
+        from surehold.plots.comparison import draw_comparison
+
+        draw_comparison(entries, solved, plot)
+    if as_json:
+        extra = {"comparison": [entry.to_dict() for entry in entries]} if compare else {}
+        console.show_json({**solved.to_dict(), **extra})
+        return
+    console.show_plan(solved)
+    if compare:
+        console.show_comparison(entries)
+    if plot is not None:
+        console.show_saved([plot])

@@ -1,0 +1,51 @@
+"""`surehold reproduce`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from surehold.cli import console
+from surehold.cli.types import COUNT, HELP, make_folder
+
+_FIGURES = ("fig2", "fig3", "fig4", "fig5")
+
+
+@click.command(context_settings=HELP)
+@click.argument("figure", type=click.Choice([*_FIGURES, "all"]))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder for the PNG, SVG and CSV files; made if it is not there.",
+)
+@click.option(
+    "--points",
+    type=COUNT,
+    default=10,
+    show_default=True,
+    help="Points on each curve; fig5 takes up to twice as many.",
+)
+def reproduce(figure: str, out: Path, points: int) -> None:
+    """The result figures of the paper, with a curve for the sharp bound.
+
+    \b
+    fig2  queries against n, n/n0 = 3
+    fig3  queries against n, n0 = 500,000
+    fig4  width against n, 10,000 queries, n/n0 = 3
+    fig5  queries against the number of batches, 500,000 to 1,500,000
+    """
+    from surehold.planning.figures import figure_named
+    from surehold.plots.paper import draw_figure, require_matplotlib, write_csv
+
+    require_matplotlib()
+    make_folder(out)
+    for name in _FIGURES if figure == "all" else (figure,):
+        wanted = figure_named(name, points)
+        with console.progress(wanted.title, total=wanted.size) as advance:
+            rows = wanted.rows(advance)
+        paths = [out / f"{name}{suffix}" for suffix in (".png", ".svg", ".csv")]
+        draw_figure(wanted, rows, paths[:2])
+        write_csv(rows, paths[2])
+        console.show_saved(paths)

@@ -1,0 +1,65 @@
+"""Where a service is, who asks there, and whether a proxy lies between."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from urllib import request as environment
+
+from urllib3.exceptions import HTTPError
+from urllib3.util import Url, parse_url
+
+from surehold.errors import InvalidInput
+
+TOKEN = "SUREHOLD_TOKEN"
+"""The environment variable that has the token, where none is given."""
+
+
+def checked_url(given: object) -> str:
+    """The address of a service without a slash at its end; a path before ``/v1`` may be part."""
+    required = "the address of a service, such as https://host or http://127.0.0.1:8750"
+    if not isinstance(given, str):
+        raise InvalidInput("url", required, type(given).__name__)
+    try:
+        url = parse_url(given.strip())
+    except HTTPError:
+        raise InvalidInput("url", required, given) from None
+    if url.auth is not None:  # not repeated: it may be a password
+        hint = "give the token as such, or in SUREHOLD_TOKEN"
+        raise InvalidInput("url", required, "one with a name or a password in it", hint)
+    if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
+        raise InvalidInput("url", required, given)
+    return Url(url.scheme, None, url.host, url.port, (url.path or "").rstrip("/") or None).url
+
+
+def checked_token(given: object) -> str | None:
+    """The token, or that of the environment; never part of a message."""
+    if given is None:
+        given = os.environ.get(TOKEN) or None
+    if given is None:
+        return None
+    token = given.strip() if isinstance(given, str) else ""
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        required = "one word of ASCII characters, as surehold token create gave it"
+        raise InvalidInput("token", required, "something else")
+    return token
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy that the usual environment variables name; none to this machine itself."""
+    parsed = parse_url(url)
+    host, proxies = str(parsed.host), environment.getproxies_environment()
+    bypassed = environment.proxy_bypass_environment  # type: ignore[attr-defined]  # and yet there
+    if _is_here(host) or bypassed(host, proxies):
+        return None
+    found = proxies.get(str(parsed.scheme)) or proxies.get("all")
+    return found if found is None or "://" in found else f"http://{found}"
+
+
+def _is_here(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,290 @@
+"""Requests to a service: dictionaries come back, or errors of Surehold's, never others.
+
+A request is sent again only if that can't do anything twice: because it changes nothing, because a
+key or a round makes it the same request, or because it never left.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import http.client
+import itertools
+import json
+import os
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+from urllib.parse import urlencode
+
+import urllib3
+from urllib3 import exceptions as broken
+
+from surehold import __version__
+from surehold.client.address import proxy_for
+from surehold.client.reading import Unreadable, error_of, read, result_of
+from surehold.errors import AccessDenied, ServiceFailed
+
+if TYPE_CHECKING:
+    from surehold.session import Result
+
+T = TypeVar("T")
+
+MOST_BYTES = 1 << 28
+"""A longer response is none of a service's."""
+_CHUNK = 1 << 16
+_CONNECTIONS = 32
+_SECONDS_TO_CONNECT = 10.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
+_LONGEST_WAIT = 60.0  # a service that says to come back later than that is not waited for
+_BUSY = (429, 502, 503, 504)
+_UNSENT = (broken.NewConnectionError, broken.ConnectTimeoutError, broken.ProxyError)
+_IS_THERE = "see whether surehold serve is running there, and whether this is its port"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is sent. ``body`` is JSON, or else ``content`` is sent as it is, or a file's.
+
+    ``doing`` says what it is for. ``is_repeatable`` means that sent twice it does what it does
+    once; ``if_lost`` is what a caller has to know if it may have arrived and nothing came back.
+    """
+
+    method: str
+    path: str
+    doing: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
+    content: bytes | Path | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    is_repeatable: bool = True
+    if_lost: str = ""
+
+
+class _Broken(Exception):
+    """Nothing came back; ``is_unsent`` if the request never left, ``is_final`` if it never will."""
+
+    def __init__(self, reason: str, *, is_unsent: bool = False, is_final: bool = False) -> None:
+        super().__init__(reason)
+        self.is_unsent, self.is_final = is_unsent, is_final
+
+
+@dataclass(frozen=True)
+class _Reply:
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def wait(self) -> float | None:
+        """In how many seconds the service wants to be asked again."""
+        said = self.headers.get("Retry-After", "")
+        if said.isascii() and said.isdecimal() and len(said) < 10:
+            return float(said)
+        try:
+            return max(email.utils.parsedate_to_datetime(said).timestamp() - time.time(), 0.0)
+        except (TypeError, ValueError, OverflowError):
+            return None
+
+
+class Connection:
+    """A way to one service, for any number of threads."""
+
+    def __init__(self, url: str, token: str | None, timeout: float, retries: int) -> None:
+        self.url = url
+        self._timeout, self._retries = timeout, retries
+        self._headers = {"Accept": "application/json", "User-Agent": f"surehold/{__version__}"}
+        if token is not None:
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._made: tuple[int, urllib3.PoolManager] | None = None
+
+    def __repr__(self) -> str:
+        return f"<connection to {self.url}>"
+
+    def get(self, path: str, doing: str, **query: Any) -> dict[str, Any]:
+        """What a path says; arguments that are None are left out."""
+        return self.send(Request("GET", path, doing, query=query))
+
+    def send(self, request: Request) -> dict[str, Any]:
+        """The object that comes back, or the error."""
+        for attempt in itertools.count():
+            is_last = attempt >= self._retries
+            wait = _pause(attempt)
+            try:
+                reply = self._once(request)
+            except _Broken as lost:
+                may_repeat = (lost.is_unsent or request.is_repeatable) and not lost.is_final
+                if is_last or not may_repeat:
+                    self._fail(request, str(lost), lost.is_unsent, lost)
+            else:
+                wait = wait if reply.wait is None else reply.wait
+                is_busy = reply.status in _BUSY and wait <= _LONGEST_WAIT
+                # Who is told to slow down has been told nothing else: nothing was done.
+                may_repeat = request.is_repeatable or reply.status == 429
+                if is_last or not is_busy or not may_repeat:
+                    return self._read(request, reply)
+            time.sleep(wait)
+        raise AssertionError("unreachable")
+
+    @overload
+    def understood(self, kind: None, told: object, doing: str) -> Result: ...
+    @overload
+    def understood(self, kind: type[T], told: object, doing: str) -> T: ...
+    def understood(self, kind: type[T] | None, told: object, doing: str) -> T | Result:
+        """What came back, as the library has it; without a kind any result."""
+        try:
+            return result_of(told) if kind is None else read(kind, told)
+        except Unreadable as error:
+            hint = "the service may be another version of surehold than this one"
+            raise failed(self.url, doing, str(error), hint) from None
+
+    def close(self) -> None:
+        """Let go of the connections; whoever asks again makes new ones."""
+        if self._made is not None:
+            self._made[1].clear()
+
+    def _pool(self) -> urllib3.PoolManager:
+        """The connections of this process: two that share one would read each other's answers."""
+        if self._made is None or self._made[0] != os.getpid():
+            proxy = proxy_for(self.url)
+            made = (
+                urllib3.PoolManager(maxsize=_CONNECTIONS)
+                if proxy is None
+                else urllib3.ProxyManager(proxy, maxsize=_CONNECTIONS)
+            )
+            self._made = (os.getpid(), made)
+        return self._made[1]
+
+    # ------------------------------------------------------------------------------- once
+
+    def _once(self, request: Request) -> _Reply:
+        given = {name: _text(value) for name, value in request.query.items() if value is not None}
+        address = f"{self.url}{request.path}{'?' if given else ''}{urlencode(given)}"
+        connect = min(self._timeout, _SECONDS_TO_CONNECT)
+        try:
+            with _content(request) as (body, headers):
+                response = self._pool().request(
+                    request.method,
+                    address,
+                    body=body,
+                    headers={**self._headers, **headers, **request.headers},
+                    timeout=urllib3.Timeout(connect=connect, read=self._timeout),
+                    retries=False,
+                    redirect=False,
+                    preload_content=False,
+                    decode_content=False,
+                )
+            return self._received(response)
+        except _UNSENT as error:
+            reason = f"no connection ({_shown(error)})"
+            raise _Broken(reason, is_unsent=True) from error
+        except (broken.ReadTimeoutError, TimeoutError) as error:
+            raise _Broken("nothing came back in time", is_final=True) from error
+        except broken.SSLError as error:
+            is_unsent = isinstance(error.args[0], ssl.SSLCertVerificationError)
+            raise _Broken(f"TLS: {_shown(error)}", is_unsent=is_unsent, is_final=True) from error
+        except (broken.HTTPError, http.client.HTTPException, OSError, ValueError) as error:
+            raise _Broken(f"the connection broke ({_shown(error)})") from error
+
+    def _received(self, response: urllib3.BaseHTTPResponse) -> _Reply:
+        """All that comes back, if it is not too much and does not take for ever."""
+        deadline = time.monotonic() + self._timeout
+        declared = response.headers.get("Content-Length", "")
+        size = int(declared) if declared.isdecimal() and len(declared) < 20 else 0
+        received = bytearray()
+        try:
+            while size <= MOST_BYTES and (part := response.read1(_CHUNK)):
+                received += part
+                size = max(size, len(received))
+                if time.monotonic() > deadline:
+                    reason = f"it was still coming after {self._timeout:g} seconds"
+                    raise _Broken(reason, is_final=True)
+            if size > MOST_BYTES:
+                raise _Broken(f"more than {MOST_BYTES:,} bytes came back", is_final=True)
+        except BaseException:
+            response.close()
+            raise
+        response.release_conn()
+        return _Reply(response.status, response.headers, bytes(received))
+
+    # ---------------------------------------------------------------------------- reading
+
+    def _read(self, request: Request, reply: _Reply) -> dict[str, Any]:
+        if 300 <= reply.status < 400:
+            place = reply.headers.get("Location", "another place")
+            self._fail(request, f"it redirects to {place[:200]!r}", is_unsent=True)
+        values = _object(reply)
+        if values is None:
+            kind = reply.headers.get("Content-Type", "no type")[:60]
+            self._fail(request, f"HTTP {reply.status} with {kind!r} came back, no JSON object")
+        if reply.status < 300:
+            return values
+        error = error_of(reply.status, values, reply.wait)
+        if error is None:
+            self._fail(request, f"HTTP {reply.status} came back without saying why")
+        if reply.status == 401 and "Authorization" not in self._headers:
+            hint = "set SUREHOLD_TOKEN, or say it: --token-file, or token= in Python"
+            raise AccessDenied("this service needs a token, and there is none", hint)
+        raise error
+
+    def _fail(
+        self,
+        request: Request,
+        reason: str,
+        is_unsent: bool = False,
+        cause: BaseException | None = None,
+    ) -> NoReturn:
+        hint = request.if_lost if request.if_lost and not is_unsent else _IS_THERE
+        raise failed(self.url, request.doing, reason, hint) from cause
+
+
+def failed(url: str, doing: str, reason: str, hint: str = _IS_THERE) -> ServiceFailed:
+    """The error of a service that does not do its part."""
+    return ServiceFailed(f"{doing} at {url}", reason, hint)
+
+
+@contextmanager
+def _content(request: Request) -> Iterator[tuple[bytes | IO[bytes] | None, dict[str, str]]]:
+    if request.body is not None:
+        text = json.dumps(request.body, allow_nan=False)
+        yield text.encode(), {"Content-Type": "application/json"}
+    elif isinstance(request.content, Path):
+        with request.content.open("rb") as file:
+            yield file, {"Content-Length": str(request.content.stat().st_size)}
+    else:
+        yield request.content, {}
+
+
+def _object(reply: _Reply) -> dict[str, Any] | None:
+    kind = reply.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        return None
+    try:
+        values = json.loads(reply.content, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return values if isinstance(values, dict) else None
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _pause(attempt: int) -> float:
+    """Longer each time; the clock's last digits see to it that not all clients come at once."""
+    longest = min(_FIRST_PAUSE * 2.0**attempt, _LONGEST_PAUSE)
+    return (0.5 + time.monotonic_ns() % 1000 / 2000.0) * longest
+
+
+def _shown(error: BaseException) -> str:
+    """What went wrong, in one line, without the object that urllib3 puts before it."""
+    inner = getattr(error, "original_error", None) or error
+    text = " ".join(str(inner).split()).rpartition(">: ")[2].rpartition("): ")[2]
+    return (text or type(inner).__name__)[:200]

@@ -1,0 +1,75 @@
+"""From queries to what goes over the wire: texts, and the models that they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, cast
+
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries import Model, Query, Select, query_of
+
+if TYPE_CHECKING:
+    from surehold.data.models.payload import ModelPayload
+
+
+def checked_query(query: object) -> Query | str:
+    """A query or its text; what the text means is for the service to say."""
+    if not isinstance(query, str | Query):
+        required = "a query, such as fraction('age > 65'), or its text"
+        raise InvalidInput("the query", required, type(query).__name__)
+    return query
+
+
+def written(query: Query | str) -> str:
+    """One text of a query: as it was written, if that can be read back alone."""
+    if isinstance(query, str):
+        return query
+    try:
+        if query_of(query.text).canonical == query.canonical:
+            return query.text
+    except (InvalidQuery, InvalidInput):
+        pass
+    return query.canonical
+
+
+def selection(query: Select) -> dict[str, Any]:
+    """A selection with the names that its caller gave the candidates."""
+    pairs = zip(query.names, query.candidates, strict=True)
+    return {
+        "candidates": {name: written(candidate) for name, candidate in pairs},
+        "best": query.best,
+        "price": query.price,
+    }
+
+
+def is_named(query: Query | str) -> bool:
+    """Whether it is a selection whose names tell the candidates apart."""
+    return isinstance(query, Select) and len(set(query.names)) == len(query.names)
+
+
+def payloads_of(query: Query | str) -> dict[str, ModelPayload]:
+    """The models in a query that are at hand, by name; InvalidInput if one can't be sent.
+
+    An estimator or a callable is code: whoever loads it runs it.
+    """
+    found = {} if isinstance(query, str) else {model.name: model for model in _models(query)}
+    payloads = {n: model.payload for n, model in found.items() if model.payload is not None}
+    for payload in payloads.values():
+        if payload.kind != "onnx":
+            what = "an estimator" if payload.kind == "sklearn" else "a callable"
+            hint = "it is code, which is not sent; convert it, with skl2onnx for instance"
+            raise InvalidInput("the model", "an ONNX model, to be sent to a service", what, hint)
+    return payloads
+
+
+def _models(part: object) -> Iterator[Model]:
+    """All models in a query, however deep."""
+    if isinstance(part, Model):
+        yield part
+    elif isinstance(part, tuple):
+        for item in part:
+            yield from _models(item)
+    elif isinstance(part, Query):
+        for field in fields(cast("Any", part)):  # all queries are dataclasses
+            yield from _models(getattr(part, field.name))

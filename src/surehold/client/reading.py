@@ -1,0 +1,96 @@
+"""From the dictionaries that come back to the same objects and errors as in the library."""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from types import MappingProxyType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from surehold import errors
+from surehold.errors import RequestRefused, ServiceFailed, SureholdError
+from surehold.session import Answer, Choice, Estimate, Fitted, Result, Table, Verdict
+
+S = TypeVar("S")
+
+RESULTS: tuple[type[Result], ...] = (Answer, Table, Estimate, Verdict, Choice, Fitted)
+"""What a question may come to; their fields tell them apart."""
+
+
+class Unreadable(Exception):
+    """Values that are none of what was expected."""
+
+
+def result_of(values: object) -> Result:
+    """The result that ``to_dict`` made these values of."""
+    if isinstance(values, Mapping):
+        for kind in RESULTS:
+            if set(values) == set(_hints(kind)):
+                return read(kind, values)
+    raise Unreadable("it is no result")
+
+
+def read(kind: type[S], values: object) -> S:
+    """The object of a kind that ``to_dict`` made these values of."""
+    hints = _hints(kind)
+    if not isinstance(values, Mapping) or set(values) != set(hints):
+        raise Unreadable(f"it is no {kind.__name__}")
+    return kind(**{name: _value(hint, values[name], name) for name, hint in hints.items()})
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    """The types of the fields, in order; worked out once."""
+    if kind not in _KNOWN:
+        hints = get_type_hints(kind)
+        _KNOWN[kind] = {field.name: hints[field.name] for field in fields(kind)}
+    return _KNOWN[kind]
+
+
+_KNOWN: dict[Any, dict[str, Any]] = {}
+
+
+def _value(hint: Any, value: Any, name: str) -> Any:
+    """A value as its field has it: JSON has lists for tuples and no frozen mappings."""
+    kind, inside = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, types.UnionType):
+        if value is None and type(None) in inside:
+            return None
+        [hint] = [one for one in inside if one is not type(None)]
+        return _value(hint, value, name)
+    if is_dataclass(kind):
+        return read(kind, value)  # type: ignore[arg-type]  # it is a class: a field's type
+    if kind is tuple and isinstance(value, list):
+        each = inside[:1] * len(value) if inside[-1] is Ellipsis else inside
+        if len(each) == len(value):
+            pairs = zip(each, value, strict=True)
+            return tuple(_value(one, item, name) for one, item in pairs)
+    elif kind is Mapping and isinstance(value, Mapping):
+        return MappingProxyType({key: _value(inside[1], one, name) for key, one in value.items()})
+    elif kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        if math.isfinite(value):
+            return float(value)
+    elif type(value) is kind:
+        return value
+    raise Unreadable(f"{name} is not what it should be")
+
+
+# --------------------------------------------------------------------------------- errors
+
+
+def error_of(status: int, values: Mapping[str, Any], wait: float | None) -> SureholdError | None:
+    """The error that a service raised; None if these values do not say."""
+    told = values.get("error")
+    if not isinstance(told, Mapping):
+        return None
+    name, message, details = told.get("type"), told.get("message"), told.get("details")
+    if not isinstance(name, str) or not isinstance(message, str):
+        return None
+    kind = getattr(errors, name, None)
+    if isinstance(kind, type) and issubclass(kind, SureholdError) and isinstance(details, dict):
+        return errors._restored(kind, (message,), details)
+    hint = "this version of surehold does not know more; is the service a later one?"
+    if status < 500:
+        return RequestRefused(status, message, hint, wait)
+    return ServiceFailed("the service", message, hint)

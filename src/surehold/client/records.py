@@ -1,0 +1,39 @@
+"""Records on their way to a service: checked as a local append checks them, then one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from surehold.data.growing import Progress
+from surehold.data.sources import as_frame, batches
+from surehold.queries import Schema
+
+PARQUET = "application/vnd.apache.parquet"
+
+
+@contextmanager
+def packed(
+    source: Any, columns: Mapping[str, str], format: str | None, progress: Progress | None
+) -> Iterator[Path]:
+    """A Parquet file of all records; BadRecord, as ever, if one does not fit the columns.
+
+    It lies on the disk as long as it is sent: an append may be larger than the memory.
+    """
+    import pyarrow.parquet as pq
+
+    schema = Schema.of(columns)
+    with TemporaryDirectory(prefix="surehold-") as folder:
+        path, count = Path(folder) / "records.parquet", 0
+        shape = as_frame([], schema).to_arrow().schema
+        with pq.ParquetWriter(path, shape, compression="zstd") as writer:
+            for batch in batches(source, schema, format):
+                table = as_frame(batch, schema).to_arrow().cast(shape)
+                writer.write_table(table)
+                count += table.num_rows
+                if progress is not None:
+                    progress(count)
+        yield path

@@ -1,0 +1,388 @@
+"""A session on a dataset that somebody else has: the methods of the local one, over HTTP."""
+
+from __future__ import annotations
+
+import copy
+import operator
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
+
+from surehold.client.address import checked_token, checked_url
+from surehold.client.connection import Connection, Request, failed
+from surehold.client.questions import checked_query, is_named, payloads_of, selection, written
+from surehold.client.scorer import RemoteScorer
+from surehold.client.transcript import RemoteTranscript
+from surehold.errors import InvalidInput
+from surehold.planning import Plan
+from surehold.queries import Query, ScalarQuery, Schema, Select
+from surehold.session import (
+    Answer,
+    Appended,
+    Budget,
+    Choice,
+    Limit,
+    Quote,
+    Result,
+    Round,
+    Scorer,
+    Status,
+    Verification,
+)
+from surehold.session.dataset import Growth, append_again
+from surehold.session.outlook import Outlook
+from surehold.session.session import checked_text
+
+if TYPE_CHECKING:
+    from surehold.data.growing import Progress
+    from surehold.data.models.payload import ModelPayload
+    from surehold.session import Session
+
+T = TypeVar("T")
+
+TIMEOUT = 300.0
+RETRIES = 3
+_MAY_BE_CHARGED = (
+    "the answer may have been charged: the same question at the same round is free, so ask it "
+    "again, and give key= to have it sent again by itself"
+)
+_WITH_KEY = "ask again with the same key: it is charged once"
+_AT_ROUND = "ask again at the same round: it is charged once"
+
+
+def connect(
+    url: str, token: str | None = None, *, timeout: float = TIMEOUT, retries: int = RETRIES
+) -> RemoteSession:
+    """A session on the dataset that ``surehold serve`` serves at an address.
+
+    The ``token`` says who asks and is by default that of the environment, ``SUREHOLD_TOKEN``. What
+    takes more than ``timeout`` seconds is given up. Up to ``retries`` times a request is sent again
+    that got no answer, if it can't be charged twice: give questions a key of your own, or hold a
+    round, and it can't.
+    """
+    connection = Connection(
+        checked_url(url),
+        checked_token(token),
+        _checked("timeout", timeout, "a number of seconds above 0", int | float, 0.001),
+        _checked("retries", retries, "a whole number, 0 or more", int, 0),
+    )
+    return RemoteSession(connection)
+
+
+class RemoteSession:
+    """One analyst's way to a dataset elsewhere; made by :func:`connect`.
+
+    It has all of :class:`Session`, with the same results and errors, and what may be known of the
+    dataset. The round that is held is kept here. Any number of threads may ask.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._held: int | None = None
+        self._sent: set[str] = set()  # names of models that the service has
+        self.analyst: str = self._me()["analyst"]
+
+    def __repr__(self) -> str:
+        held = "" if self._held is None else f", held at {self._held:,}"
+        return f"<session of {self.analyst!r} at {self._connection.url}{held}>"
+
+    # ----------------------------------------------------------------------------- session
+
+    @property
+    def held(self) -> int | None:
+        """The round that is held; None while it follows the data."""
+        return self._held
+
+    def hold(self, round: int | None) -> None:
+        """Keep asking at the snapshot of ``round`` while records arrive; None moves on.
+
+        An older round costs what it cost then: more than a later one.
+        """
+        if round is not None:
+            round = _checked_round(round)
+            self._hold(round)
+        self._held = round
+
+    def at(self, round: int | None) -> Self:
+        """This session held at a round, beside the one that goes on: ``s.at(20_000).ask(...)``."""
+        sibling = copy.copy(self)
+        sibling.hold(round)
+        return sibling
+
+    @property
+    def limit(self) -> Limit | None:
+        """What this analyst may spend in all, has spent, and may yet; None without a limit."""
+        told = self._me().get("limit")
+        return (
+            None
+            if told is None
+            else self._connection.understood(Limit, told, "coming to the service")
+        )
+
+    @property
+    def budget(self) -> Budget:
+        """The budget of the record that is exposed most, the first."""
+        return self.status().budget
+
+    def answers_left(self, round: int) -> int:
+        """How many more answers fit at a round."""
+        told = self._connection.get("/v1/room", "looking at a round", round=_checked_round(round))
+        left = told.get("answers_left")
+        if not isinstance(left, int):
+            raise failed(self._connection.url, "looking at a round", "it is no number of answers")
+        return left
+
+    @property
+    def transcript(self) -> RemoteTranscript:
+        """All answers of the dataset so far, whoever asked."""
+        return self.transcript_of(None)
+
+    def transcript_of(self, analyst: str | None) -> RemoteTranscript:
+        """The answers that one analyst asked for; None stands for all."""
+        return RemoteTranscript(self._connection, analyst)
+
+    def scorer(
+        self, *, features: Sequence[str], target: str, metric: str = "accuracy", **options: Any
+    ) -> Scorer:
+        """As the scorer of a local session, of ONNX models: estimators are code and not sent."""
+        return RemoteScorer(cast("Session", self), features, target, metric, **options)
+
+    def quote(self, query: Query | str) -> Quote:
+        """What an answer would cost and how wide it would be; free, and it touches no record."""
+        asked = checked_query(query)
+        payloads_of(asked)  # refuses what could not be asked either
+        told = self._post("/v1/quote", "quoting", {"query": written(asked), **self._round()})
+        return self._connection.understood(Quote, told, "quoting")
+
+    @overload
+    def ask(
+        self, query: ScalarQuery, *, key: str | None = None, progress: Progress | None = None
+    ) -> Answer: ...
+    @overload
+    def ask(
+        self, query: Query | str, *, key: str | None = None, progress: Progress | None = None
+    ) -> Any: ...
+    def ask(
+        self, query: Query | str, *, key: str | None = None, progress: Progress | None = None
+    ) -> Result:
+        """Check, charge and answer in one durable step, then tell.
+
+        As for a local session. ``progress`` is told nothing: the records are elsewhere.
+        """
+        asked = checked_query(query)
+        if isinstance(asked, Select) and is_named(asked):
+            told = self._asked("/v1/select", selection(asked), [asked], key)
+        else:
+            told = self._asked("/v1/ask", {"query": written(asked)}, [asked], key)
+        return _renamed(self._connection.understood(None, told, "asking"), asked)
+
+    def ask_many(
+        self,
+        queries: Iterable[Query | str],
+        *,
+        key: str | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[Any, ...]:
+        """All at one round, all or none, in one pass over the data and one durable step."""
+        if isinstance(queries, str | Query) or not isinstance(queries, Iterable):
+            raise InvalidInput("queries", "a list of queries", queries)
+        asked = [checked_query(query) for query in queries]
+        if not asked:
+            return ()
+        body = {"queries": [written(query) for query in asked]}
+        told = self._asked("/v1/ask-many", body, asked, key).get("answers")
+        if not isinstance(told, list) or len(told) != len(asked):
+            raise failed(self._connection.url, "asking", "not as many answers came back")
+        pairs = zip(told, asked, strict=True)
+        return tuple(
+            _renamed(self._connection.understood(None, one, "asking"), query)
+            for one, query in pairs
+        )
+
+    # ----------------------------------------------------------------------------- dataset
+
+    @property
+    def n(self) -> int:
+        """How many records there are now."""
+        return self.status().n
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that the dataset was created with."""
+        return self._checked("/v1/plan", "reading the plan", Plan.from_dict)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Names and types of the columns."""
+        return self._checked("/v1/schema", "reading the columns", Schema.of).to_dict()
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """The rounds at which answers were given, in order."""
+        return self._listed(Round, "rounds")
+
+    def growth(self) -> tuple[Growth, ...]:
+        """How the data grew: at most 500 moments, the last append among them."""
+        return self._listed(Growth, "growth")
+
+    def outlook(self) -> Outlook:
+        """What is left of the budget buys so much: now, evenly from now on, or at the end."""
+        told = self._connection.get("/v1/outlook", "reading the outlook")
+        return self._connection.understood(Outlook, told, "reading the outlook")
+
+    def status(self) -> Status:
+        """Where the dataset stands, in numbers."""
+        told = self._connection.get("/v1/status", "reading the status")
+        return self._connection.understood(Status, told, "reading the status")
+
+    def verify(self, progress: Callable[[int], None] | None = None) -> Verification:
+        """Have all of it replayed: hashes, charges, widths, records."""
+        return self._connection.understood(
+            Verification, self._post("/v1/verify", "verifying", {}), "verifying"
+        )
+
+    def append(
+        self,
+        source: Any,
+        *,
+        format: str | None = None,
+        progress: Progress | None = None,
+        again: bool = False,
+        key: str | None = None,
+    ) -> Appended:
+        """Keep all records of a file, a table or mappings, durably, or none of them.
+
+        The token has to be a custodian's. The records are checked here first, as a local append
+        checks them. They are kept once, however often they are sent: with a ``key`` of the caller's
+        own, or else one that is made for this append, which an error names.
+        """
+        from surehold.client.records import PARQUET, packed
+
+        key = uuid.uuid4().hex if key is None else _checked_header(key)
+        headers = {"Content-Type": PARQUET, "Idempotency-Key": key}
+        with packed(source, self.columns, format, progress) as file:
+            request = Request(
+                "POST",
+                "/v1/append",
+                "appending",
+                query={"again": again},
+                content=file,
+                headers=headers,
+                if_lost=append_again(key),
+            )
+            return self._connection.understood(
+                Appended, self._connection.send(request), "appending"
+            )
+
+    def close(self) -> None:
+        """Let go of the connections. Everything that was answered is kept by the service."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------------------ sending
+
+    def _asked(
+        self, path: str, body: dict[str, Any], asked: Sequence[Query | str], key: str | None
+    ) -> dict[str, Any]:
+        """What comes back of questions, whose models are sent before them."""
+        if key is not None:
+            body = {**body, "key": checked_text("key", key)}
+        models = {name: one for query in asked for name, one in payloads_of(query).items()}
+        if_lost = _MAY_BE_CHARGED if self._held is None else _AT_ROUND
+        request = Request(
+            "POST",
+            path,
+            "asking",
+            body={**body, **self._round()},
+            is_repeatable=key is not None or self._held is not None,
+            if_lost=if_lost if key is None else _WITH_KEY,
+        )
+        self._send_models(models)
+        try:
+            return self._connection.send(request)
+        except InvalidInput as error:
+            if not models or (error.parameter, error.required) != ("the model", "at hand"):
+                raise
+            self._sent.difference_update(models)  # the service has lost them, and charged nothing
+        self._send_models(models)
+        return self._connection.send(request)
+
+    def _send_models(self, models: Mapping[str, ModelPayload]) -> None:
+        for name, payload in models.items():
+            if name not in self._sent:
+                headers = {"Content-Type": "application/octet-stream"}
+                doing, content = "sending a model", payload.content
+                self._connection.send(
+                    Request("POST", "/v1/models", doing, content=content, headers=headers)
+                )
+                self._sent.add(name)
+
+    def _post(self, path: str, doing: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return self._connection.send(Request("POST", path, doing, body=body))
+
+    def _round(self) -> dict[str, int]:
+        return {} if self._held is None else {"round": self._held}
+
+    def _hold(self, round: int) -> dict[str, Any]:
+        return self._post("/v1/hold", "looking at a round", {"round": round})
+
+    def _me(self) -> dict[str, Any]:
+        told = self._connection.get("/v1/me", "coming to the service")
+        if not isinstance(told.get("analyst"), str):
+            raise failed(self._connection.url, "coming to the service", "it does not say")
+        return told
+
+    def _checked(self, path: str, doing: str, checked: Callable[[dict[str, Any]], T]) -> T:
+        """What has a check of its own, whose complaint is about the service."""
+        told = self._connection.get(path, doing)
+        try:
+            return checked(told)
+        except InvalidInput as error:
+            raise failed(self._connection.url, doing, str(error)) from None
+
+    def _listed(self, kind: type[T], name: str) -> tuple[T, ...]:
+        doing = f"reading the {name}"
+        told = self._connection.get(f"/v1/{name}", doing).get(name)
+        if not isinstance(told, list):
+            raise failed(self._connection.url, doing, f"there are no {name}")
+        return tuple(self._connection.understood(kind, one, doing) for one in told)
+
+
+def _renamed(result: Result, query: Query | str) -> Result:
+    """A choice under the names that this caller gave, who need not be the first to ask."""
+    if isinstance(result, Choice) and isinstance(query, Select):
+        return replace(result, name=query.names[result.index])
+    return result
+
+
+def _checked_round(round: object) -> int:
+    if isinstance(round, bool) or not hasattr(round, "__index__"):
+        raise InvalidInput("round", "a whole number, or None to move on", round)
+    return operator.index(round)
+
+
+def _checked_header(key: str) -> str:
+    """A key that a header can carry as it is."""
+    key = checked_text("key", key)
+    if not key.isascii() or key != key.strip():
+        required = "of ASCII characters and without blanks around it, to be sent with an append"
+        raise InvalidInput("key", required, key)
+    return key
+
+
+def _checked(name: str, value: Any, required: str, kind: Any, least: float) -> Any:
+    if isinstance(value, bool) or not isinstance(value, kind) or not least <= value <= 1e6:
+        raise InvalidInput(name, required, value)
+    return value

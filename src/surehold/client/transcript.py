@@ -1,0 +1,97 @@
+"""The transcript of a service, read a page at a time when it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from surehold.client.connection import Connection, failed
+from surehold.errors import RequestRefused
+from surehold.session import Page, Result
+from surehold.session.transcript import ToldInOrder
+
+PAGE = 200
+_DOING = "reading the transcript"
+
+
+class RemoteTranscript(ToldInOrder):
+    """All answers of a dataset in order, and what was derived from them."""
+
+    def __init__(self, connection: Connection, analyst: str | None = None) -> None:
+        self._connection = connection
+        self._analyst = analyst
+
+    def __len__(self) -> int:
+        return self.page(1).total if self._analyst is None else sum(1 for _ in self)
+
+    def __iter__(self) -> Iterator[Result]:
+        after: int | None = 0
+        while after is not None:
+            page = self.page(PAGE, after=after)
+            yield from page.answers
+            after = page.next
+
+    def __reversed__(self) -> Iterator[Result]:
+        return self._back(PAGE)
+
+    def _back(self, limit: int) -> Iterator[Result]:
+        before: int | None = None
+        while True:
+            page = self.page(limit, before=before, newest=True)
+            yield from page.answers
+            before = page.next
+            if before is None:
+                return
+
+    def last(self, count: int) -> list[Result]:
+        """The last answers, in order, without reading those before."""
+        if count < 1:
+            return []
+        return list(islice(self._back(min(count, PAGE)), count))[::-1]
+
+    def page(
+        self,
+        limit: int = 100,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        round: int | None = None,
+        contains: str = "",
+        newest: bool = False,
+    ) -> Page:
+        """At most so many answers whose entries are between two numbers, the newest first or last.
+
+        ``round`` and ``contains``, a part of the query's text, pick some. A page may be short, even
+        empty, and still have a ``next``: give it as ``after``, or as ``before`` from the newest on.
+        """
+        told = self._connection.get(
+            "/v1/transcript",
+            _DOING,
+            limit=limit,
+            after=after,
+            before=before,
+            analyst=self._analyst,
+            round=round,
+            contains=contains or None,
+            newest=newest or None,
+        )
+        answers, following, total = (told.get(name) for name in ("answers", "next", "total"))
+        is_place = following is None or isinstance(following, int)
+        if not (isinstance(answers, list) and is_place and isinstance(total, int)):
+            raise failed(self._connection.url, _DOING, "it is no page of answers")
+        return Page(tuple(map(self._read, answers)), following, total)
+
+    def entry(self, number: int) -> Result | None:
+        """The answer of that entry, if it is one."""
+        if number < 1:
+            return None
+        try:
+            result = self._read(self._connection.get(f"/v1/transcript/{number:d}", _DOING))
+        except RequestRefused as error:
+            if error.status == 404:
+                return None
+            raise
+        return result if self._analyst in (None, result.analyst) else None
+
+    def _read(self, told: object) -> Result:
+        return self._connection.understood(None, told, _DOING)

@@ -1,0 +1,117 @@
+"""CSV files, as text: what a field means is for the columns to say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+from pyarrow import csv
+
+from surehold.data.frames import SAMPLE, schema_of
+from surehold.data.tables import check_names
+from surehold.errors import BadRecord, InvalidInput
+from surehold.queries import Schema
+
+_BLOCK = 1 << 24  # bytes read at a time
+# How Arrow says it; what the line holds comes after, and is not repeated.
+_RAGGED = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+):")
+
+
+def told_by_csv(path: Path, separator: str) -> Schema:
+    """The columns and types that the first records of a CSV file show."""
+    with path.open("rb") as file:
+        file.readline().decode()  # Polars would make up other names
+    scan = partial(pl.scan_csv, path, separator=separator, glob=False)
+    types = scan(infer_schema_length=SAMPLE).collect_schema()
+    texts = scan(infer_schema=False, n_rows=SAMPLE).collect()
+    if len(types) == 1 and any(mark in next(iter(types)) for mark in ";\t|"):
+        required = "separated by commas, or by tabs if it is named *.tsv"
+        raise InvalidInput("the file", required, str(path), "save it that way")
+    missing = [name for name in texts.columns if texts[name].null_count() == texts.height]
+    return schema_of(pl.DataFrame(schema={**types, **dict.fromkeys(missing, pl.Null())}))
+
+
+def csv_texts(path: Path, separator: str, schema: Schema) -> Iterator[pl.DataFrame]:
+    """The fields of a CSV file as text; nothing between two separators is a missing value.
+
+    Arrow reads it, as it finds lines with too few fields, which Polars fills up, and numbers them
+    (without threads only, and it is not slower so). An empty line is no record, but in a file of
+    one column it is a missing value.
+
+    Arrow reads ahead in a thread that may outlive the process's interpreter. It is given no
+    function of ours: letting go of one then would end the process with an abort.
+    """
+    try:
+        reader = csv.open_csv(
+            path,
+            csv.ReadOptions(block_size=_BLOCK, use_threads=False),
+            csv.ParseOptions(
+                delimiter=separator,
+                newlines_in_values=True,
+                ignore_empty_lines=len(schema) > 1,
+            ),
+            csv.ConvertOptions(
+                column_types={name: pa.binary() for name in schema.names},
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+        check_names(reader.schema)
+        done, last = 0, pl.DataFrame()
+        for batch in chain(reader, [pa.RecordBatch.from_pylist([], reader.schema)]):
+            frame = _decoded(batch, done)
+            yield frame
+            done += batch.num_rows
+            last = frame.tail(1) if frame.height else last
+        _refuse_open_quote(path, last, done)
+    except pa.ArrowInvalid as error:
+        ragged = _RAGGED.match(str(error))
+        if ragged is None:
+            raise
+        line, fields, got = map(int, ragged.groups())
+        required = f"{fields:,} fields, as the first line has"
+        raise BadRecord(line - 1, None, required, f"{got:,}") from None
+
+
+def _refuse_open_quote(path: Path, last: pl.DataFrame, record: int) -> None:
+    """A quote that nothing closes swallows all lines after it; the last record then shows it."""
+    for name in last.columns:
+        value = last[name].item()
+        if isinstance(value, str) and "\n" in value:
+            with path.open("rb") as file:
+                quotes = sum(block.count(b'"') for block in iter(partial(file.read, _BLOCK), b""))
+            if quotes % 2:
+                required = "closed: a field that begins with a quote ends with one"
+                raise BadRecord(record, name, required, "open at the end of the file")
+
+
+def _decoded(batch: pa.RecordBatch, done: int) -> pl.DataFrame:
+    """Bytes as text; others are columns that the dataset doesn't have."""
+    for i, field in enumerate(batch.schema):
+        if field.type != pa.binary():
+            continue
+        try:
+            text = batch.column(i).cast(pa.string())
+        except pa.ArrowInvalid:
+            values = batch.column(i).to_pylist()
+            first = next(at for at, value in enumerate(values) if not _is_utf8(value))
+            got = "bytes that are no UTF-8"
+            raise BadRecord(done + first + 1, field.name, "text", got) from None
+        batch = batch.set_column(i, field.name, text)
+    frame = pl.from_arrow(batch)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _is_utf8(value: bytes | None) -> bool:
+    try:
+        (value or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True

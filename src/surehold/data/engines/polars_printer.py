@@ -1,0 +1,266 @@
+"""Checked expressions as Polars expressions, with the meaning of language.md.
+
+Assumed of the frames (``data`` sees to it when records are appended): columns of type Int64,
+Float64, Boolean and String; no NaN and no infinity, but null in their place. Were
+there one all the same, sums could differ from those of another engine; nothing would raise, and
+no record would count for more than its range.
+
+Each operand is printed once, so that printed expressions do not grow exponentially.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import and_, eq, ge, gt, le, lt, ne, or_
+
+import polars as pl
+
+from surehold.data.engines.polars_bytes import Letters
+from surehold.data.engines.polars_numbers import (
+    arithmetic,
+    chosen,
+    cut,
+    number_of_truth,
+    picked,
+    root,
+    saturated,
+)
+from surehold.data.engines.polars_series import DTYPES
+from surehold.data.engines.polars_text_functions import (
+    code_points,
+    columns_compared,
+    compared,
+    is_among,
+    number_of_text,
+    position,
+    text_test,
+)
+from surehold.queries import ColumnType, Measure
+from surehold.queries.expressions import (
+    LARGEST,
+    Arithmetic,
+    Case,
+    Choice,
+    Column,
+    Compare,
+    Connective,
+    Expression,
+    Function,
+    In,
+    IsNull,
+    Negate,
+    Not,
+    Null,
+    Number,
+    Position,
+    Text,
+    TextTest,
+    ToNumber,
+    Truth,
+    Type,
+)
+
+_COMPARE: Mapping[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+    "=": eq,
+    "<>": ne,
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
+}
+_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_EXACT_INTEGERS = 2.0**53
+_FEW = 4
+
+
+class PolarsPrinter:
+    """Prints for one frame after the other; it has no state."""
+
+    def total(self, measure: Measure) -> pl.Expr:
+        """The sum of a measure's integers."""
+        if measure.bits == 0:
+            # Unknown is null, which a sum passes over.
+            return self.printed(measure.expression).sum()
+        value = cut(self._unsaturated(measure.expression), measure.low, measure.high)
+        steps = ((value - measure.low) * measure.scale + 0.5).floor()
+        return steps.cast(pl.Int64, strict=False).sum()
+
+    def printed(self, node: Expression) -> pl.Expr:
+        """The value for each record: Float64 (finite), String or Boolean, or null.
+
+        What reads no column is worked out here and printed as a literal, so that Polars never
+        meets a part with one value where the others have one for each record.
+        """
+        if node.columns or not node.children:
+            return self._printed(node)
+        value = pl.select(self._printed(node)).item()
+        return pl.lit(value, dtype=DTYPES[node.type])
+
+    def _printed(self, node: Expression) -> pl.Expr:
+        match node:
+            case Number(value) | Text(value) | Truth(value):
+                return pl.lit(value, dtype=DTYPES[node.type])
+            case Null():
+                return pl.lit(None, dtype=DTYPES[node.type])
+            case Column():
+                return self._column(node)
+            case Negate(operand):
+                return -self.printed(operand)
+            case Arithmetic():
+                return self._arithmetic(node)
+            case ToNumber(operand):
+                if operand.type is Type.TEXT:
+                    return number_of_text(_text_column(operand)[0])
+                return (
+                    number_of_truth(self.printed(operand))
+                    if operand.type is Type.BOOLEAN
+                    else self.printed(operand)
+                )
+            case Compare():
+                return self._compare(node)
+            case In():
+                return self._in(node)
+            case Position(operand, values):
+                return position(*_text_column(operand), values)
+            case IsNull(operand):
+                return self._unsaturated(operand).is_null()
+            case Not(operand):
+                return ~self.printed(operand)
+            case Connective(operator, parts):
+                # Polars' & and | on nullable booleans are Kleene's.
+                return reduce(and_ if operator == "and" else or_, map(self.printed, parts))
+            case TextTest(operand, function, value):
+                column, case = _text_column(operand)
+                return text_test(column, case, function, value)
+            case Case() | Choice() if node.type is Type.TEXT:
+                # Whose work depends on which is chosen: surehold.queries.branches.
+                raise NotImplementedError("a choice among texts")
+            case Case():
+                return self._case(node)
+            case Choice(operator, parts):
+                return chosen(operator, [self.printed(part) for part in parts], node.type)
+            case Function(operand, "length"):
+                return code_points(_text_column(operand)[0])
+            case Function(operand, function):
+                return _FUNCTIONS[function](self.printed(operand))
+            case _:
+                raise NotImplementedError(type(node).__name__)
+
+    def _arithmetic(self, node: Arithmetic) -> pl.Expr:
+        """All of a tree of operators at once, each of its operands printed once."""
+        numbers: dict[Expression, int] = {}
+        steps: list[int | str] = []
+
+        def follow(part: Expression) -> None:
+            if isinstance(part, Arithmetic):
+                follow(part.left)
+                follow(part.right)
+                steps.append(part.operator)
+            else:
+                steps.append(numbers.setdefault(part, len(numbers)))
+
+        follow(node)
+        return arithmetic(steps, [self.printed(part) for part in numbers])
+
+    def _column(self, node: Column) -> pl.Expr:
+        if node.holds is ColumnType.FLOAT:
+            return saturated(pl.col(node.name))
+        return self._unsaturated(node)
+
+    def _unsaturated(self, node: Expression) -> pl.Expr:
+        """As printed, but a column of floats as it is: for what gives the same either way."""
+        if not isinstance(node, Column):
+            return self.printed(node)
+        column = pl.col(node.name)
+        if node.holds is ColumnType.INT:
+            return column.cast(pl.Float64)
+        return column
+
+    def _case(self, node: Case) -> pl.Expr:
+        printed = self.printed(node.otherwise)
+        for condition, value in reversed(node.branches):
+            when, then = self.printed(condition), self.printed(value)
+            printed = picked(when, then, printed, node.type)
+        return printed
+
+    # -------------------------------------------------------------- comparisons
+
+    def _compare(self, node: Compare) -> pl.Expr:
+        operator, left, right = node.operator, node.left, node.right
+        if not left.columns:
+            # Also a must: Polars (2.1) makes one value of `literal < x` where x happens to be the
+            # same for all records of a chunk, and one for each record of `x > literal`.
+            operator, left, right = _MIRRORED[operator], right, left
+        if left.type is Type.TEXT:
+            return _compare_texts(operator, left, right)
+        if isinstance(left, Column) and isinstance(right, Number):
+            return self._compare_column(operator, left, right.value)
+        return _COMPARE[operator](self.printed(left), self.printed(right))
+
+    def _compare_column(self, operator: str, column: Column, value: float) -> pl.Expr:
+        """A column of numbers with a literal, in the column's own type if that is the same.
+
+        *Floats.* For \\|c\\| < LARGEST, x and its saturation lie on the same side of c.
+
+        *Integers.* Let d(x) be the double nearest to x, and \\|c\\| < 2^53. If \\|x\\| <= 2^53,
+        d(x) = x; else \\|d(x)\\| >= 2^53 with x's sign, as d is monotone. So d(x) and x lie on the
+        same side of c. And for whole x, x > c iff x > floor(c), x <= c iff x <= floor(c),
+        x < c iff x < ceil(c), x >= c iff x >= ceil(c).
+        """
+        compare = _COMPARE[operator]
+        if column.holds is ColumnType.INT and abs(value) < _EXACT_INTEGERS:
+            whole = math.floor(value) if operator in (">", "<=") else math.ceil(value)
+            if whole == value or operator not in ("=", "<>"):
+                return compare(pl.col(column.name), pl.lit(whole))
+        # Without its type, which the column's decides: naming it takes longer than all the rest.
+        literal = pl.lit(value)
+        if abs(value) < LARGEST:
+            return compare(self._unsaturated(column), literal)
+        return compare(self.printed(column), literal)
+
+    def _in(self, node: In) -> pl.Expr:
+        operand = node.operand
+        if operand.type is Type.TEXT:
+            return is_among(*_text_column(operand), [str(value) for value in node.values])
+        numbers = [value for value in node.values if isinstance(value, float)]
+        # As in _compare_column; a fraction or a huge number sends all of them to the doubles.
+        whole = all(value.is_integer() and abs(value) < _EXACT_INTEGERS for value in numbers)
+        if whole and isinstance(operand, Column) and operand.holds is ColumnType.INT:
+            listed = pl.Series([int(value) for value in numbers], dtype=pl.Int64())
+            return pl.col(operand.name).is_in(listed.implode())
+        if isinstance(operand, Column) and len(numbers) <= _FEW:
+            # Faster than is_in; the very definition of it, too.
+            return reduce(or_, (self._compare_column("=", operand, value) for value in numbers))
+        return self.printed(operand).is_in(pl.Series(numbers, dtype=pl.Float64()).implode())
+
+
+# ------------------------------------------------------------------------------- texts
+
+
+def _text_column(text: Expression) -> tuple[pl.Expr, Letters]:
+    """A column of texts, and the case in which it is read."""
+    match text:
+        case Column(name):
+            return pl.col(name), None
+        case Function(Column(name), case):
+            return pl.col(name), case
+        case _:
+            # Whose work depends on which is chosen: surehold.queries.branches.
+            raise NotImplementedError("a text that is no column")
+
+
+def _compare_texts(operator: str, left: Expression, right: Expression) -> pl.Expr:
+    column, case = _text_column(left)
+    if isinstance(right, Text):
+        return compared(column, case, operator, right.value)
+    return columns_compared(column, case, operator, *_text_column(right))
+
+
+_FUNCTIONS: Mapping[str, Callable[[pl.Expr], pl.Expr]] = {
+    "abs": lambda number: number.abs(),
+    "ceil": lambda number: number.ceil(),
+    "floor": lambda number: number.floor(),
+    "sqrt": root,
+}

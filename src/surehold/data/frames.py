@@ -1,0 +1,153 @@
+"""Tables of records: Polars frames checked against the columns, a column at a time."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from surehold.data.records import REQUIRED, Row
+from surehold.errors import BadRecord, InvalidInput
+from surehold.queries import ColumnType, Schema
+
+STORED = {
+    ColumnType.INT: pl.Int64,
+    ColumnType.FLOAT: pl.Float64,
+    ColumnType.BOOL: pl.Boolean,
+    ColumnType.STR: pl.String,
+}
+"""How each type is kept in a segment."""
+
+SAMPLE = 10_000
+"""Records of a text file that are looked at to tell its types."""
+
+_TRUE, _FALSE = ("true", "1"), ("false", "0")
+# What JavaScript and most database tools read and write as a number; no nan, inf or 0x.
+_WHOLE = r"^[+-]?[0-9]+$"
+_DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+
+def stored_schema(schema: Schema) -> dict[str, pl.DataType]:
+    """The Polars types of the columns."""
+    return {name: STORED[kind]() for name, kind in schema}
+
+
+def frame_of(rows: list[Row], schema: Schema) -> pl.DataFrame:
+    """A frame of checked rows."""
+    return pl.DataFrame(rows, schema=stored_schema(schema), orient="row", strict=True)
+
+
+def typed(frame: pl.DataFrame, schema: Schema, done: int = 0) -> pl.DataFrame:
+    """The frame with exactly the columns and types of the schema, or BadRecord.
+
+    ``done`` records of the same append came before. NaN and infinity become missing values.
+    """
+    given = frozenset(frame.columns)
+    for name in schema.names:
+        if name not in given:
+            raise BadRecord(None, name, "there", "missing")
+    names = frozenset(schema.names)
+    for name in frame.columns:
+        if name not in names:
+            raise BadRecord(None, name, "left out", "not a column of this dataset")
+    columns = [_typed_column(frame[name], kind, done) for name, kind in schema]
+    return pl.DataFrame(columns)
+
+
+def schema_of(frame: pl.DataFrame) -> Schema:
+    """The columns that a sample has; a column without values can't tell its type."""
+    columns: dict[str, str] = {}
+    for name, dtype in frame.schema.items():
+        kind = _kind_of(dtype)
+        if kind is None:
+            raise untold(name, dtype)
+        columns[name] = kind.value
+    return Schema.of(columns)
+
+
+def untold(name: str, dtype: object) -> InvalidInput:
+    """The error for a sample whose column tells no type of ours."""
+    required = "one of int, float, bool and str, which the sample must show"
+    hint = f"name the columns instead, {name}:TYPE among them"
+    return InvalidInput(f"the type of column {name!r}", required, str(dtype), hint)
+
+
+def _kind_of(dtype: pl.DataType) -> ColumnType | None:
+    if dtype.is_integer():
+        return ColumnType.INT
+    if dtype.is_float() or dtype.is_decimal():
+        return ColumnType.FLOAT
+    if dtype == pl.Boolean:
+        return ColumnType.BOOL
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
+        return ColumnType.STR
+    return None
+
+
+def _typed_column(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
+    given = _kind_of(column.dtype)
+    if column.dtype == pl.Null:
+        return pl.Series(column.name, [None] * column.len(), dtype=STORED[kind])
+    if given is None:
+        raise BadRecord(done + 1, column.name, REQUIRED[kind], f"of type {column.dtype}")
+    if given is ColumnType.STR and kind is not ColumnType.STR:
+        return _read(column.cast(pl.String), kind, done)
+    if given is kind is ColumnType.BOOL:
+        return column
+    if given is kind is ColumnType.STR:
+        return column.cast(pl.String)
+    # A whole number, or zero and one, may come as a float: with missing values it often has to.
+    missing = column.is_null()
+    if given is ColumnType.FLOAT:
+        column = column.cast(pl.Float64)
+        if not column.is_finite().all():
+            column = column.set(~column.is_finite(), None)
+            missing = column.is_null()
+    if kind is ColumnType.FLOAT and given is ColumnType.INT:
+        return column.cast(pl.Float64)
+    if kind is ColumnType.FLOAT:
+        return column
+    if kind is ColumnType.INT and given in (ColumnType.INT, ColumnType.FLOAT):
+        whole = column.cast(pl.Int64, strict=False)
+        if given is ColumnType.FLOAT:
+            whole = whole.set(whole.cast(pl.Float64) != column, None)
+        _require(missing | whole.is_not_null(), column, kind, done)
+        return whole
+    if kind is ColumnType.BOOL and given in (ColumnType.INT, ColumnType.FLOAT):
+        _require(missing | (column == 0) | (column == 1), column, kind, done)
+        return column.cast(pl.Boolean)
+    raise BadRecord(done + 1, column.name, REQUIRED[kind], f"of type {given.value}")
+
+
+def _read(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
+    """Text, from a CSV file say, as numbers or truth values; blanks around it don't matter."""
+    text = column.str.strip_chars()
+    text = text.set(text == "", None)
+    if kind is ColumnType.BOOL:
+        lower = text.str.to_lowercase()
+        yes, no = lower.is_in(_TRUE), lower.is_in(_FALSE)
+        _require(text.is_null() | yes | no, column, kind, done)
+        return yes
+    unsaid = text.str.to_lowercase().str.contains(r"^[+-]?(nan|inf|infinity)$")
+    text = text.set(unsaid.fill_null(value=False), None)
+    whole = text.str.contains(_WHOLE)
+    if kind is ColumnType.INT and whole.all():
+        read = text.cast(pl.Int64, strict=False)
+        fits = read.is_not_null()
+    else:
+        read = text.cast(pl.Float64, strict=False)
+        fits = text.str.contains(_DECIMAL) & read.is_finite()
+        if kind is ColumnType.INT:  # 71.0 is whole too: pandas writes it so beside missing values
+            rounded = read.cast(pl.Int64, strict=False)
+            fits &= whole | (rounded.cast(pl.Float64) == read)
+            read = text.cast(pl.Int64, strict=False).zip_with(whole.fill_null(value=False), rounded)
+            fits &= read.is_not_null()
+    _require(text.is_null() | fits, column, kind, done)
+    return read
+
+
+def _require(fits: pl.Series, column: pl.Series, kind: ColumnType, done: int) -> None:
+    fits = fits.fill_null(value=False)
+    if not fits.all():
+        first = fits.arg_min()
+        assert first is not None
+        given = "text that can't be read as one" if column.dtype == pl.String else "another number"
+        raise BadRecord(done + first + 1, column.name, REQUIRED[kind], given)

@@ -1,0 +1,420 @@
+"""The growing data of one dataset: appends go in, exact sums over snapshots come out."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from surehold.data.engines.polars_engine import PolarsEngine
+from surehold.data.frames import frame_of
+from surehold.data.in_flight import InFlight
+from surehold.data.known_sums import KnownSums, Totals
+from surehold.data.likeness import Likeness
+from surehold.data.records import Row, dumped, loaded
+from surehold.data.segments import FOLDER, RECORDS, SegmentWriter, read_segments, sweep
+from surehold.data.shelf import Shelf
+from surehold.data.sources import Batch, as_frame, batches
+from surehold.data.statistics import Statistic
+from surehold.errors import InvalidInput, LedgerCorrupt
+from surehold.ledger.draft import Draft, content_of, content_of_files
+from surehold.ledger.entries import Entry
+from surehold.ledger.ledger import Ledger
+from surehold.ledger.tables import Segment
+from surehold.queries import (
+    CellMeasure,
+    Contrast,
+    CustomMeasure,
+    FitForm,
+    Measure,
+    ModelMeasure,
+    ModelPairs,
+    PairMeasure,
+    Schema,
+    Source,
+)
+
+if TYPE_CHECKING:
+    from surehold.data.gradients import Gradients
+    from surehold.data.models.runner import Limits
+
+SEAL_AT = 1 << 16
+"""Pending records that are worth a segment."""
+LARGE = 1 << 14
+"""An append of so many records is written as segments at once."""
+
+Progress = Callable[[int], None]
+
+
+class Exact(NamedTuple):
+    """Whole numbers, and what they are to be divided by to lie in [0, 1]."""
+
+    numerators: tuple[int, ...]
+    denominator: int
+
+
+class GrowingData:
+    """Records of a dataset, in order of arrival."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._folder = ledger.folder / FOLDER
+        self._engine = PolarsEngine()
+        self._sums = KnownSums()
+        self._statistics: dict[str, Statistic] = {}
+        self.limits: Limits | None = None  # what a model may use; None are the usual ones
+        self.shelf = Shelf(ledger.folder)
+        self.in_flight = InFlight()
+        self._lock = threading.Lock()
+
+    # --------------------------------------------------------------------------- appending
+
+    def append(
+        self,
+        source: Any,
+        format: str | None = None,
+        progress: Progress | None = None,
+        again: bool = False,
+        key: str | None = None,
+    ) -> tuple[int, int]:
+        """Keep all records of the source, durably, or none; how many, and how many there are then.
+
+        The same append of many records is refused, unless they are said to come again. One that is
+        made twice with the same ``key`` is made once.
+        """
+        schema = self._ledger.schema
+        intake = _Intake(self._folder, self._ledger)
+        try:
+            for batch in batches(source, schema, format):
+                intake.take(batch)
+                if progress is not None:
+                    progress(intake.count)
+            if not intake.count:
+                return 0, self._ledger.refresh().records
+            entry = self._commit(intake, again, key).read()
+        finally:
+            intake.close()
+        return intake.count, entry["start"] + entry["count"]
+
+    def _commit(self, intake: _Intake, again: bool, key: str | None) -> Entry:
+        ledger = self._ledger
+        rows = intake.small()
+        if rows is not None:
+            text = dumped(rows)
+            with ledger.writing() as draft:
+                known = draft.appended(key, content_of(text))
+                if known is not None:
+                    return known
+                if not again:
+                    draft.check_new(content_of(text), intake.count)
+                entry = draft.add_rows(text, intake.count, key)
+            if ledger.state.records - ledger.store.first_pending() >= SEAL_AT:
+                # The append is durable; a seal that fails now is tried again after the next one.
+                with contextlib.suppress(Exception):
+                    self.seal()
+            return entry
+        intake.finish()  # the long part, before anybody else has to wait
+        content = content_of_files(intake.digests)
+        with ledger.writing() as draft:
+            known = draft.appended(key, content, intake.likeness)
+            if known is not None:
+                return known
+            if not again:
+                draft.check_new(content, intake.count)  # of an earlier version, by their bytes
+                draft.check_new(intake.likeness, intake.count)
+            self._seal_pending(draft)
+            segments = intake.publish(draft.state.records)
+            return draft.add_segments(segments, intake.likeness, key)
+
+    def seal(self) -> None:
+        """Move what is pending into a segment."""
+        with self._ledger.writing() as draft:
+            self._seal_pending(draft)
+        sweep(self._folder)
+
+    def _seal_pending(self, draft: Draft) -> None:
+        ledger, pending = self._ledger, draft.store.pending()
+        if not pending:
+            return
+        rows = [row for part in pending for row in loaded(part.rows)]
+        writer = SegmentWriter(self._folder, ledger.fingerprint)
+        try:
+            writer.write(frame_of(rows, ledger.schema))
+            [segment] = writer.publish(pending[0].start)
+        finally:
+            writer.close()
+        draft.seal(segment)
+
+    # ---------------------------------------------------------------------------- asking
+
+    def check_evaluable(self, sources: Sequence[Source], round: int) -> None:
+        """Refuse what can't be evaluated, whatever records hold; it touches none of them."""
+        for part in (part for source in sources for part in parts_of(source)):
+            if isinstance(part, CustomMeasure):
+                self.statistic(part)
+                part.check_round(round)
+            elif isinstance(part, ModelMeasure | ModelPairs):
+                from surehold.data.scores import check_scorable
+
+                measure = part.measure if isinstance(part, ModelPairs) else part
+                check_scorable(self.shelf.filled(measure), round, self.limits)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self._ledger.schema
+
+    @property
+    def loaded(self) -> int:
+        """How many records are at hand."""
+        return self._engine.size
+
+    def load(self, round: int) -> None:
+        """Have the records of a snapshot at hand."""
+        self._snapshot(round)
+
+    def known(self, sources: Sequence[Source], round: int) -> list[Exact] | None:
+        """As :meth:`exact`, if that takes no look at a record; else None."""
+        found = [self._known(source, round) for source in sources]
+        return None if None in found else [one for one in found if one is not None]
+
+    def _known(self, source: Source, round: int) -> Exact | None:
+        if isinstance(source, Contrast):
+            plus, minus = self._known(source.plus, round), self._known(source.minus, round)
+            return plus and minus and _contrast(source, plus, minus, round)
+        if not isinstance(source, Measure | CellMeasure | ModelMeasure):
+            return None
+        totals = self._sums.at(source.canonical, round)
+        return None if totals is None else Exact(totals, round << source.bits)
+
+    def exact(
+        self, sources: Sequence[Source], round: int, progress: Progress | None = None
+    ) -> list[Exact]:
+        """What each source comes to over the snapshot of that round, in whole numbers.
+
+        ``progress`` is told how many records a model has gone through.
+        """
+        look = _Look(self, self._snapshot(round), round, progress)
+        parts = [part for source in sources for part in parts_of(source)]
+        measures = {part.canonical: part for part in parts if isinstance(part, Measure)}
+        look.sum(list(measures.values()))  # all in one pass
+        return [look.at(source) for source in sources]
+
+    def sums(self, measures: Sequence[Measure], round: int) -> list[int]:
+        """Exact sums over the snapshot of that round."""
+        return [exact.numerators[0] for exact in self.exact(measures, round)]
+
+    def register(self, statistic: Statistic) -> None:
+        """Have the function of a registered statistic at hand."""
+        self._statistics[statistic.name] = statistic
+
+    def gradients(self, form: FitForm, round: int) -> Gradients:
+        """Features and target of a snapshot, ready for gradients."""
+        from surehold.data.gradients import Gradients  # loads SciPy
+
+        return Gradients(form, self._snapshot(round).frame(0, round))
+
+    def statistic(self, source: CustomMeasure) -> Statistic:
+        """A registered statistic, with its function."""
+        statistic = self._statistics.get(source.name)
+        if statistic is None:
+            required = "at hand: a ledger keeps what was declared, not the function"
+            hint = "the custodian registers it again: dataset.register(...)"
+            raise InvalidInput(f"the statistic {source.name!r}", required, "no function", hint)
+        return statistic
+
+    def text(self, start: int, count: int) -> str:
+        """So many records from ``start`` on as JSON rows: what a small append is hashed by."""
+        stop = start + count
+        return dumped(self._snapshot(stop).frame(start, stop).rows())
+
+    def _snapshot(self, round: int) -> PolarsEngine:
+        """All records of that round, and what came since; nothing is added to it.
+
+        So evaluations run side by side: they wait for each other only to load what is new.
+        """
+        with self._lock:
+            self._catch_up(round)
+            return self._engine.frozen()
+
+    def _catch_up(self, round: int) -> None:
+        """Load what has been appended since, whoever appended it."""
+        engine, store = self._engine, self._ledger.store
+        if engine.size >= round:
+            return
+        # Before the segments: a seal in between leaves an overlap, not a gap.
+        pending = store.pending(engine.size)
+        segments = store.segments(engine.size)
+        for segment, frame in zip(segments, read_segments(self._folder, segments), strict=True):
+            engine.extend(frame.slice(max(engine.size - segment.start, 0)))
+        if engine.size >= round:
+            return
+        try:
+            rows: list[Row] = []
+            for part in pending:
+                rows += loaded(part.rows)[max(engine.size + len(rows) - part.start, 0) :]
+            frame = frame_of(rows, self._ledger.schema)
+        except (ValueError, TypeError, pl.exceptions.PolarsError):
+            # Without the other library's message, which may repeat what a record holds.
+            reason = "records that wait to be sealed are not as they were written"
+            raise LedgerCorrupt("the ledger", reason) from None
+        engine.extend(frame)
+
+
+class _Look:
+    """One look at a snapshot: what several sources come to."""
+
+    def __init__(
+        self, data: GrowingData, engine: PolarsEngine, round: int, progress: Progress | None
+    ) -> None:
+        self._data, self._engine, self._round = data, engine, round
+        self._sums: dict[str, Totals] = {}
+        self._progress = progress
+        self._gone_through = 0
+
+    def sum(self, measures: Sequence[Measure]) -> None:
+        """Have the sums of these measures at hand."""
+        self._sums = self._data._sums.summed(measures, self._round, self._summed)
+
+    def at(self, source: Source) -> Exact:
+        data, round = self._data, self._round
+        match source:
+            case Measure():
+                return Exact(self._sums[source.canonical], round << source.bits)
+            case Contrast(plus, minus):
+                return _contrast(source, self.at(plus), self.at(minus), round)
+            case CellMeasure():
+                sums = data._sums.summed([source], round, self._counted)
+                return Exact(sums[source.canonical], round << source.bits)
+            case ModelMeasure():
+                return Exact(self._model(data.shelf.filled(source)), round << source.bits)
+            case ModelPairs():
+                return Exact(*self._ranking(data.shelf.filled(source.measure)))
+            case PairMeasure():
+                numerator, denominator = self._engine.pair_statistic(source, round)
+                return Exact((numerator,), denominator)
+            case CustomMeasure():
+                statistic, rows = data.statistic(source), self._engine.frame(0, round)
+                numerator, denominator = statistic.unit(source, rows)
+                return Exact((numerator,), denominator)
+            case _:
+                raise NotImplementedError(type(source).__name__)
+
+    def _summed(self, measures: Sequence[Measure], low: int, high: int) -> list[Totals]:
+        return [(total,) for total in self._engine.sums(measures, low, high)]
+
+    def _counted(self, sources: Sequence[CellMeasure], low: int, high: int) -> list[Totals]:
+        return [tuple(self._engine.cell_sums(source, low, high)) for source in sources]
+
+    def _scored(self, sources: Sequence[ModelMeasure], low: int, high: int) -> list[Totals]:
+        from surehold.data.scores import score_sums  # who asks about models needs it
+
+        rows, limits = self._engine.frame(low, high), self._data.limits
+        return [tuple(score_sums(source, rows, limits, self._tell)) for source in sources]
+
+    def _model(self, source: ModelMeasure) -> Totals:
+        """The sums of a metric.
+
+        Nothing is taken off what is known of a later round: a model may give a record another last
+        digit in another block.
+        """
+        sums = self._data._sums.summed([source], self._round, self._scored, back=False)
+        return sums[source.canonical]
+
+    def _ranking(self, measure: ModelMeasure) -> tuple[tuple[int], int]:
+        from surehold.data.scores import score_pairs
+
+        rows = self._engine.frame(0, self._round)
+        numerator, denominator = score_pairs(measure, rows, self._data.limits, self._tell)
+        return (numerator,), denominator
+
+    def _tell(self, more: int) -> None:
+        self._gone_through += more
+        if self._progress is not None:
+            with contextlib.suppress(Exception):  # nobody's bar ends an evaluation half-way
+                self._progress(self._gone_through)
+
+
+def _contrast(source: Contrast, plus: Exact, minus: Exact, round: int) -> Exact:
+    """The difference of two shares, moved and scaled to [0, 1]."""
+    difference = plus.numerators[0] - minus.numerators[0]
+    return Exact((difference + (round << source.bits),), round << (source.bits + 1))
+
+
+def parts_of(source: Source) -> list[Source]:
+    """What a source is made of."""
+    if isinstance(source, Contrast):
+        return [*parts_of(source.plus), *parts_of(source.minus)]
+    return [source]
+
+
+class _Intake:
+    """The records of one append on their way in: few stay rows, many become segments."""
+
+    def __init__(self, folder: Path, ledger: Ledger) -> None:
+        self.count = 0
+        self._ledger = ledger
+        self._waiting: list[Batch] = []
+        self._size = 0
+        self._folder = folder
+        self._writer: SegmentWriter | None = None
+        self._likeness = Likeness(ledger.schema)
+
+    @property
+    def likeness(self) -> str:
+        """The hash of what was written, by its values."""
+        return self._likeness.digest
+
+    def take(self, batch: Batch) -> None:
+        self._waiting.append(batch)
+        self._size += len(batch)
+        self.count += len(batch)
+        if self._size >= RECORDS:
+            self._write(everything=False)
+
+    def small(self) -> list[Row] | None:
+        """All rows, if they are few."""
+        if self.count >= LARGE:
+            return None
+        rows: list[Row] = []
+        for batch in self._waiting:
+            rows += batch.rows() if isinstance(batch, pl.DataFrame) else batch
+        return rows
+
+    def finish(self) -> None:
+        self._write(everything=True)
+        assert self._writer is not None
+        self._writer.finish()
+
+    @property
+    def digests(self) -> list[str]:
+        """The digests of the files, in order."""
+        assert self._writer is not None
+        return [written.digest for written in self._writer.finish()]
+
+    def publish(self, start: int) -> list[Segment]:
+        assert self._writer is not None
+        return self._writer.publish(start)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def _write(self, everything: bool) -> None:
+        if not self._waiting:  # they came in whole segments, which are written already
+            return
+        frames = [as_frame(batch, self._ledger.schema) for batch in self._waiting]
+        frame = pl.concat(frames, rechunk=False)
+        start = 0
+        if self._writer is None:
+            self._writer = SegmentWriter(self._folder, self._ledger.fingerprint)
+        while frame.height - start >= RECORDS or (everything and start < frame.height):
+            self._likeness.take(frame.slice(start, RECORDS))
+            self._writer.write(frame.slice(start, RECORDS))
+            start += RECORDS
+        rest = frame.slice(start)
+        self._waiting, self._size = ([rest] if rest.height else []), rest.height

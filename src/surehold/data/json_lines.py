@@ -1,0 +1,55 @@
+"""One JSON object a line."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import IO, Any
+
+from surehold.data.frames import untold
+from surehold.errors import BadRecord
+from surehold.queries import ColumnType, Schema
+
+
+def objects(file: IO[Any]) -> Iterator[Mapping[str, Any]]:
+    """What the lines hold, one after the other; empty lines are passed over."""
+    number = 0
+    try:
+        for line in file:
+            text = line.strip()
+            if not text:
+                continue
+            number += 1
+            try:
+                record = json.loads(text, parse_float=finite)
+            except (ValueError, RecursionError):
+                required = "one JSON object on one line"
+                raise BadRecord(number, None, required, "text that is not valid JSON") from None
+            yield record
+    except UnicodeDecodeError:  # a file that was opened as text; how far it was read ahead is open
+        raise BadRecord(None, None, "text in UTF-8", "not") from None
+
+
+def finite(text: str) -> float | Decimal:
+    """What is beyond a float is no float, rather than infinite: infinity is a missing value."""
+    value = float(text)
+    return value if math.isfinite(value) else Decimal("Infinity")  # some are beyond Decimal too
+
+
+def told_by_objects(records: Iterable[Any]) -> Schema:
+    """The columns and types that some records show."""
+    seen: dict[str, set[str]] = {}
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, Mapping):
+            raise BadRecord(number, None, "one JSON object on one line", "another value")
+        for name, value in record.items():
+            kinds = seen.setdefault(name, set())
+            kinds |= set() if value is None else {type(value).__name__}
+    for name, kinds in seen.items():
+        if kinds == {"int", "float"}:
+            kinds.remove("int")
+        if len(kinds) != 1 or not kinds <= set(ColumnType):
+            raise untold(name, " and ".join(sorted(kinds)) or "missing")
+    return Schema.of({name: kind for name, [kind] in seen.items()})

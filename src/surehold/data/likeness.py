@@ -1,0 +1,52 @@
+"""What records are alike by: their values, whatever file or table they came in.
+
+Two files of the same records differ in their bytes: in what lies under a missing value, in how
+texts are packed, in how many records are written at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from surehold.queries import ColumnType, Schema
+
+_TYPES: dict[ColumnType, Any] = {
+    ColumnType.INT: np.dtype("<i8"),
+    ColumnType.FLOAT: np.dtype("<f8"),
+    ColumnType.BOOL: np.dtype("u1"),
+}
+
+
+class Likeness:
+    """A hash of records that are given frame by frame; how they are divided makes no difference."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._parts = {name: (kind, [hashlib.sha256() for _ in range(3)]) for name, kind in schema}
+
+    def take(self, frame: pl.DataFrame) -> None:
+        """Some records more."""
+        for name, (kind, (gaps, sizes, values)) in self._parts.items():
+            series = frame[name]
+            gaps.update(series.is_null().to_numpy().astype("u1").tobytes())
+            if kind is ColumnType.STR:
+                texts = series.fill_null("").cast(pl.String)
+                sizes.update(texts.str.len_bytes().to_numpy().astype("<u4").tobytes())
+                values.update("".join(texts.to_list()).encode())
+            else:
+                filled = series.fill_null(False if kind is ColumnType.BOOL else 0)
+                numbers = filled.to_numpy().astype(_TYPES[kind])
+                values.update((numbers + 0 if kind is ColumnType.FLOAT else numbers).tobytes())
+
+    @property
+    def digest(self) -> str:
+        """The same for the same records, in the same order."""
+        whole = hashlib.sha256(b"records")
+        for name, (kind, parts) in self._parts.items():
+            whole.update(f"\n{name} {kind.value} ".encode())
+            for part in parts:
+                whole.update(part.digest())
+        return whole.hexdigest()

@@ -1,0 +1,224 @@
+"""How parent and child talk: short messages through pipes, and memory that both of them see."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import select
+import struct
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Message: TypeAlias = dict[str, Any]
+
+_LENGTH = struct.Struct("<I")
+_LONGEST = 1 << 24
+_PATIENCE = 30.0
+"""Seconds that a message may wait for a child to read it."""
+_SHARED = Path("/dev/shm")
+
+
+class Gone(Exception):
+    """The other side has ended, or says what nobody can understand."""
+
+
+class Channel:
+    """Messages in both directions, each JSON with its length before it.
+
+    JSON and not pickle, as the child runs code of others. ``bell`` is rung by the other side when
+    it has written, ``ring`` by us. A pipe alone would do, but who writes into one is taken to be
+    about to sleep, so that the reader is woken on the writer's core, and both share one.
+    """
+
+    def __init__(self, reading: int, writing: int, bell: int = -1, ring: int = -1) -> None:
+        self._reading, self._writing = reading, writing
+        self._bell, self._ring = bell, ring
+        self._came = b""
+        os.set_blocking(reading, False)
+
+    @property
+    def watched(self) -> dict[int, int]:
+        """Descriptors, and what poll has to report of them, when there may be something to hear."""
+        if self._bell < 0:
+            return {self._reading: select.POLLIN}
+        return {self._bell: select.POLLIN, self._reading: 0}  # 0: only that it was closed
+
+    def send(self, message: Message) -> None:
+        """Give a message to the other side."""
+        text = json.dumps(message).encode()
+        rest = memoryview(_LENGTH.pack(len(text)) + text)
+        try:
+            while rest:
+                try:
+                    rest = rest[os.write(self._writing, rest) :]
+                except BlockingIOError:
+                    if not _ready({self._writing: select.POLLOUT}, _PATIENCE):
+                        raise Gone from None
+            if self._ring >= 0:
+                os.eventfd_write(self._ring, 1)
+        except OSError:
+            raise Gone from None
+
+    def receive(self, seconds: float | None = None) -> Message | None:
+        """The next message, or None if none is complete by then."""
+        while (message := self._next()) is None:
+            if not _ready(self.watched, seconds):
+                return None
+            try:
+                if self._bell >= 0:
+                    with contextlib.suppress(BlockingIOError):  # it was not the bell
+                        os.eventfd_read(self._bell)
+                came = os.read(self._reading, 1 << 16)
+            except BlockingIOError:
+                continue  # what the bell was rung for has been read already
+            except OSError:
+                raise Gone from None
+            if not came:
+                raise Gone
+            self._came += came
+            if seconds is not None:
+                seconds = 0.0
+        return message
+
+    def _next(self) -> Message | None:
+        if len(self._came) < _LENGTH.size:
+            return None
+        [length] = _LENGTH.unpack_from(self._came)
+        stop = _LENGTH.size + length
+        if length > _LONGEST:
+            raise Gone
+        if len(self._came) < stop:
+            return None
+        text, self._came = self._came[_LENGTH.size : stop], self._came[stop:]
+        try:
+            message = json.loads(text)
+        except ValueError:
+            raise Gone from None
+        if not isinstance(message, dict):
+            raise Gone
+        return message
+
+    def close(self) -> None:
+        """Hang up."""
+        for handle in (self._reading, self._writing, self._bell, self._ring):
+            if handle >= 0:
+                os.close(handle)
+
+
+def new_bell() -> int:
+    """A descriptor to be woken by, -1 where there is no such thing."""
+    if not hasattr(os, "eventfd"):
+        return -1
+    return os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+
+
+def _ready(watched: Mapping[int, int], seconds: float | None) -> bool:
+    poll = select.poll()
+    for handle, events in watched.items():
+        poll.register(handle, events)
+    return bool(poll.poll(None if seconds is None else seconds * 1000))
+
+
+class SharedBytes:
+    """Memory without a name, so that nothing of it stays behind; it grows as needed.
+
+    Each process maps it by its descriptor, which a child inherits.
+    """
+
+    def __init__(self, handle: int | None = None, readable_only: bool = False) -> None:
+        self.handle = _anonymous() if handle is None else handle
+        self._protection = mmap.PROT_READ | (0 if readable_only else mmap.PROT_WRITE)
+        self._map: mmap.mmap | None = None
+
+    @property
+    def size(self) -> int:
+        """The bytes there are."""
+        return os.fstat(self.handle).st_size
+
+    def reserve(self, size: int) -> None:
+        """See to it that there is room. Only the parent calls this."""
+        if self.size < size:
+            size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+            if hasattr(os, "posix_fallocate"):
+                # With its blocks: writing where there is no room for them kills the process.
+                os.posix_fallocate(self.handle, 0, size)
+            else:
+                os.ftruncate(self.handle, size)
+
+    def view(self, size: int) -> memoryview:
+        """The first bytes."""
+        if self._map is None or len(self._map) < size:
+            length = self.size
+            # An older map lives as long as there are arrays on it.
+            self._map = mmap.mmap(self.handle, length, mmap.MAP_SHARED, self._protection)
+        return memoryview(self._map)[:size]
+
+    def shrink(self, size: int) -> None:
+        """Give memory back beyond a size."""
+        if self.size > size:
+            self._map = None
+            os.ftruncate(self.handle, size)
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._map = None
+        os.close(self.handle)
+
+
+def _anonymous() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("surehold", os.MFD_CLOEXEC)
+    folder = str(_SHARED) if _SHARED.is_dir() else None
+    handle, name = tempfile.mkstemp(prefix="surehold-", dir=folder)
+    Path(name).unlink()
+    return handle
+
+
+# ------------------------------------------------------------------------------ notes
+
+SOUND, GOOD, BAD, BARRED = 1, 2, 3, 4
+"""Verdicts on a record: the model does not fail on it but its value is yet to be found, it has a
+value, the model fails on it, or it is not even tried; 0 is none of them yet."""
+FULL, GROUP, SINGLE, MENDED, COPIES = 1, 2, 3, 4, 5
+"""Calls of the model: on a whole cell, on a part of one that failed, on one record, on a cell
+without its bad records, and on a cell of copies of one record."""
+_HEADER = 8
+
+
+class Notes:
+    """What the child finds out about a block, kept where its death does not reach.
+
+    ``call`` is the call of the model that is under way: when it began (nanoseconds of the monotonic
+    clock; 0: none is), which it is, the first record of its cell, its range in the search, and how
+    many there have been.
+    """
+
+    def __init__(self, memory: memoryview, rows: int, width: int | None, cells: int) -> None:
+        self.call: NDArray[np.int64] = np.frombuffer(memory, np.int64, _HEADER)
+        at = _HEADER * 8
+        self.values: NDArray[Any]
+        if width is None:
+            self.values = np.frombuffer(memory, np.int32, rows, at)
+        else:
+            self.values = np.frombuffer(memory, np.float64, rows * width, at).reshape(rows, width)
+        at += self.values.nbytes
+        self.verdicts: NDArray[np.uint8] = np.frombuffer(memory, np.uint8, rows, at)
+        self.done: NDArray[np.uint8] = np.frombuffer(memory, np.uint8, cells, at + rows)
+
+    def clear(self) -> None:
+        """As before the first call. (Values count only where there is a verdict.)"""
+        self.call[:] = 0
+        self.verdicts[:] = 0
+        self.done[:] = 0
+
+    @staticmethod
+    def size(rows: int, width: int | None, cells: int) -> int:
+        """The bytes they take; ``width`` is None for labels."""
+        return _HEADER * 8 + rows * (4 if width is None else 8 * width) + rows + cells

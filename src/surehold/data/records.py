@@ -1,0 +1,124 @@
+"""Single records: plain Python values checked against the columns, and their text form.
+
+Small appends never become a data frame: they are checked here and kept as JSON rows, which is also
+the form whose hash the ledger keeps. The hash is the same once they are in a segment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from surehold.errors import BadRecord
+from surehold.queries import ColumnType, Schema
+
+Value: TypeAlias = int | float | bool | str | None
+Row: TypeAlias = Sequence[Value]
+
+LARGEST_INT = 2**63 - 1
+
+# What a column takes, in words.
+REQUIRED = {
+    ColumnType.INT: "a whole number of at most 64 bits",
+    ColumnType.FLOAT: "a number",
+    ColumnType.BOOL: "true or false",
+    ColumnType.STR: "text (valid Unicode)",
+}
+
+
+def rows_of(records: Iterable[Any], schema: Schema, done: int = 0) -> list[Row]:
+    """Check mappings of names to values. A name that is left out, None and NaN are missing values.
+
+    ``done`` records of the same append came before.
+
+    >>> rows_of([{"age": 71, "city": None}], Schema.of({"age": "int", "city": "str"}))
+    [[71, None]]
+    """
+    columns, names = schema.columns, frozenset(schema.names)
+    rows: list[Row] = []
+    for number, record in enumerate(records, start=done + 1):
+        if not isinstance(record, Mapping):
+            required = "a mapping of column names to values"
+            raise BadRecord(number, None, required, f"a value of type {type(record).__name__}")
+        row = [checked(record.get(name), kind, number, name) for name, kind in columns]
+        extra = next((name for name in record if name not in names), None)
+        if extra is not None:
+            raise BadRecord(number, str(extra), "left out", "not a column of this dataset")
+        rows.append(row)
+    return rows
+
+
+def checked(value: Any, kind: ColumnType, record: int, column: str) -> Value:
+    """One value as its column keeps it, or BadRecord."""
+    if value is None:
+        return None
+    value = _plain(value)
+    fits: Value = None
+    if isinstance(value, bool):
+        if kind is ColumnType.BOOL:
+            return value
+    elif isinstance(value, int):
+        if kind is ColumnType.INT and -LARGEST_INT - 1 <= value <= LARGEST_INT:
+            return value
+        if kind is ColumnType.FLOAT:
+            with contextlib.suppress(OverflowError):
+                return float(value)
+        if kind is ColumnType.BOOL and value in (0, 1):
+            return bool(value)
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            if kind is not ColumnType.STR:
+                return None
+        elif kind is ColumnType.FLOAT:
+            return value
+        elif kind is ColumnType.INT and value.is_integer() and -(2.0**63) <= value < 2.0**63:
+            return int(value)
+        elif kind is ColumnType.BOOL and value in (0.0, 1.0):
+            return bool(value)
+    elif isinstance(value, str) and kind is ColumnType.STR and _is_unicode(value):
+        fits = value
+    if fits is None:
+        raise BadRecord(record, column, REQUIRED[kind], f"of type {_type_name(value)}")
+    return fits
+
+
+def dumped(rows: Sequence[Row]) -> str:
+    """Rows as JSON text: one list a record, in the order of the columns."""
+    return json.dumps(rows, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def loaded(text: str) -> list[Row]:
+    """What :func:`dumped` wrote."""
+    rows: list[Row] = json.loads(text)
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's scalars, and whatever else knows its plain value, as Python's."""
+    if isinstance(value, int | float | str):
+        # Subclasses (NumPy's float64 and str_ among them) would not be written as plain JSON.
+        if isinstance(value, str):
+            return str.__str__(value)  # what it holds, whatever it calls itself (an Enum, say)
+        for kind in (bool, int, float):
+            if isinstance(value, kind):
+                return kind(value)
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "ndim", None) == 0:
+        return item()
+    return value
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _type_name(value: object) -> str:
+    names = {bool: "bool", int: "int", float: "float", str: "text"}
+    return names.get(type(value), type(value).__name__)

@@ -1,0 +1,56 @@
+"""What a sample shows that its owner may not mean: columns that are text for want of anything else.
+
+Dates such as 31/12/2026 do not compare as dates, and a column of numbers with "NA" among them is no
+column of numbers. Neither is an error, and both give answers to other questions than were meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from surehold.data.frames import SAMPLE
+from surehold.queries.canonical import canonical
+from surehold.queries.expressions import Column
+
+_MOST = 0.9  # of the texts of a column
+_DATE = r"^\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}(\s|$)"
+_MONTH = r"(?i)^\s*\d{1,2}[ .-]*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+
+
+def doubts(path: Path, columns: Mapping[str, str]) -> list[str]:
+    """Sentences about columns that are kept as text, from the CSV file that they were told by.
+
+    They name columns, and nothing that records hold.
+    """
+    separator = {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower())
+    if separator is None:
+        return []
+    sample = pl.scan_csv(
+        path, separator=separator, glob=False, infer_schema=False, n_rows=SAMPLE
+    ).collect()
+    found = (
+        _doubt(name, sample[name].drop_nulls()) for name, kind in columns.items() if kind == "str"
+    )
+    return [doubt for doubt in found if doubt is not None]
+
+
+def _doubt(name: str, texts: pl.Series) -> str | None:
+    if texts.is_empty():
+        return None
+    dates = texts.str.contains(_DATE) | texts.str.contains(_MONTH)
+    if _share(dates) >= _MOST:
+        return f"{name!r} is text, and its dates compare rightly only if written as 2026-11-16"
+    numbers = texts.str.strip_chars().cast(pl.Float64, strict=False).is_not_null()
+    if _MOST <= _share(numbers) < 1.0:
+        return (
+            f"{name!r} is text, as some of it is no number; leave such fields empty, or ask about "
+            f"cast({canonical(Column(name, position=0))} as number)"
+        )
+    return None
+
+
+def _share(flags: pl.Series) -> float:
+    return float(flags.fill_null(False).sum()) / len(flags)

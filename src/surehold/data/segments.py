@@ -1,0 +1,182 @@
+"""Segments: immutable Arrow files of records, named by the hash of their bytes.
+
+A file is complete and on the disk before the ledger names it: written under a passing name, synced,
+renamed, and its folder synced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+
+from surehold import files
+from surehold.errors import LedgerCorrupt, StorageFailed
+from surehold.ledger.tables import Segment
+
+FOLDER = "segments"
+RECORDS = 1 << 20
+"""Records in a full segment."""
+_BATCH = 1 << 17
+_FINISHERS = 4
+_DATASET = b"surehold.dataset"
+_WRITING = "writing a segment"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that is on the disk but not yet in the ledger."""
+
+    path: Path
+    digest: str
+    count: int
+    bytes: int
+
+
+class SegmentWriter:
+    """Writes the segments of one append; all of them are named at the end, or none is kept."""
+
+    def __init__(self, folder: Path, fingerprint: str) -> None:
+        self._folder = folder
+        self._fingerprint = fingerprint
+        self._written: list[Future[Written]] = []
+        self._paths: list[Path] = []
+        # Hashing and syncing files while the next is written: both leave Python's lock.
+        self._finisher = ThreadPoolExecutor(_FINISHERS, thread_name_prefix="surehold-segment")
+
+    def write(self, frame: pl.DataFrame) -> None:
+        """One more segment."""
+        path = files.passing_name(self._folder)
+        self._paths.append(path)
+        with _told_plainly():
+            write_file(path, frame, self._fingerprint)
+        self._written.append(self._finisher.submit(_finish, path, frame.height))
+
+    def finish(self) -> list[Written]:
+        """Wait until all are on the disk."""
+        with _told_plainly():
+            return [future.result() for future in self._written]
+
+    def publish(self, start: int) -> list[Segment]:
+        """Give the files their names, in the order of their records, which begin at ``start``."""
+        segments, names = [], {}
+        for written in self.finish():
+            names[written.path] = path_of(self._folder, written.digest)
+            segments.append(Segment(start, written.count, written.digest, written.bytes))
+            start += written.count
+        with _told_plainly():
+            files.name_files(names, _WRITING)
+        return segments
+
+    def close(self) -> None:
+        """Remove what was not published."""
+        self._finisher.shutdown()
+        for path in self._paths:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
+def path_of(folder: Path, digest: str) -> Path:
+    """Where a segment lies."""
+    return folder / f"{digest}.arrow"
+
+
+def write_file(path: Path, frame: pl.DataFrame, fingerprint: str) -> None:
+    """An Arrow IPC file of the frame, which says which dataset it belongs to."""
+    table = frame.to_arrow(compat_level=pl.CompatLevel.newest())
+    table = table.replace_schema_metadata({_DATASET: fingerprint})
+    path.touch(mode=files.PRIVATE_FILE, exist_ok=False)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=_BATCH)
+
+
+def read_segments(folder: Path, segments: Sequence[Segment]) -> list[pl.DataFrame]:
+    """The records of segments, mapped into memory, not copied.
+
+    Each is hashed before anything in it counts: a byte that the disk, or a hand, has changed would
+    otherwise be in every answer until somebody verifies.
+    """
+    if segments:
+        with ThreadPoolExecutor(_FINISHERS, thread_name_prefix="surehold-segment") as pool:
+            list(pool.map(partial(check_bytes, folder), segments))
+    return [_mapped(path_of(folder, segment.digest), segment) for segment in segments]
+
+
+def _mapped(path: Path, segment: Segment) -> pl.DataFrame:
+    try:
+        with pa.memory_map(str(path)) as source:
+            table = pa.ipc.open_file(source).read_all()
+            table.validate()
+    except (pa.ArrowException, OSError) as error:
+        raise _lost(segment, "it can't be read") from error
+    frame = pl.from_arrow(table, rechunk=False)
+    if not isinstance(frame, pl.DataFrame) or frame.height != segment.count:
+        raise _lost(segment, "it does not hold the records it should")
+    return frame
+
+
+def check_there(folder: Path, segment: Segment) -> None:
+    """The file is there and has its size: what can be told without reading it."""
+    try:
+        size = path_of(folder, segment.digest).stat().st_size
+    except OSError:
+        raise _lost(segment, "its file is missing") from None
+    if size != segment.bytes:
+        raise _lost(segment, f"its file has {size:,} bytes instead of {segment.bytes:,}")
+
+
+def check_bytes(folder: Path, segment: Segment) -> None:
+    """The file holds what its name says."""
+    check_there(folder, segment)
+    if digest_of(path_of(folder, segment.digest)) != segment.digest:
+        raise _lost(segment, "its bytes are not those it was named for")
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def dataset_of(schema: pa.Schema) -> str | None:
+    """The fingerprint of the dataset that a file is a segment of, if it is one."""
+    found = (schema.metadata or {}).get(_DATASET)
+    return None if found is None else found.decode(errors="replace")
+
+
+def sweep(folder: Path) -> None:
+    """Remove passing files of appends that were cut off, a day ago or more."""
+    with contextlib.suppress(OSError):
+        newest = max((path.stat().st_mtime for path in folder.iterdir()), default=0.0)
+        for path in folder.glob(f"{files.PASSING}*"):
+            if path.stat().st_mtime < newest - 86_400:
+                path.unlink()
+
+
+def _finish(path: Path, count: int) -> Written:
+    digest = digest_of(path)
+    files.sync_file(path)
+    return Written(path, digest, count, path.stat().st_size)
+
+
+def _lost(segment: Segment, reason: str) -> LedgerCorrupt:
+    first, last = segment.start + 1, segment.start + segment.count
+    return LedgerCorrupt(f"segment {segment.digest[:12]} (records {first:,} to {last:,})", reason)
+
+
+@contextlib.contextmanager
+def _told_plainly() -> Iterator[None]:
+    """Whatever goes wrong with a file: without an entry that names it, it is none of the data."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+        hint = "nothing of this append was kept; see to the disk, then append again"
+        raise StorageFailed(_WRITING, reason, hint) from error

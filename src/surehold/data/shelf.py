@@ -1,0 +1,143 @@
+"""The shelf: models that were handed in, kept by the hash of their bytes, to be asked about.
+
+Only ONNX models: they are data. Whoever sends a pickle sends a program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from surehold import files
+from surehold.errors import InvalidInput
+from surehold.queries import Model, ModelMeasure
+from surehold.shown import Shown
+
+if TYPE_CHECKING:
+    from surehold.data.models.payload import ModelPayload
+
+FOLDER = "models"
+_NAME = re.compile("onnx:([0-9a-f]{64})", re.ASCII)
+_AT_HAND = 8  # models that are kept in memory
+
+
+@dataclass(frozen=True, repr=False)
+class KeptModel(Shown):
+    """A model on the shelf: queries name it ``model``; ``classes`` None if it says none."""
+
+    model: str
+    bytes: int
+    classes: tuple[str | int | float | bool, ...] | None
+
+    def __str__(self) -> str:
+        return f"{self.model}, {self.bytes:,} bytes"
+
+
+class Shelf:
+    """The models of one dataset, in a folder of their own that is made when it is needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / FOLDER
+        self._lock = threading.Lock()
+        self._at_hand: OrderedDict[str, ModelPayload] = OrderedDict()
+        self._known: dict[str, KeptModel] = {}
+
+    def keep(self, model: bytes | str | Path) -> KeptModel:
+        """Check a model and keep it, durably; the same again changes nothing."""
+        from surehold.data.models.payload import payload_of
+
+        payload = payload_of(model)
+        if payload.kind != "onnx":
+            raise InvalidInput("the model", "ONNX: bytes, or the name of a file", payload.kind)
+        doing = "keeping a model"
+        if self._content(payload.digest) is None:
+            with files.stored(doing, kept=False):
+                files.make_folder(self._folder)
+            path = self._folder / f"{payload.digest}.onnx"
+            files.write_file(path, payload.content, doing)
+        else:
+            files.sync_names(self._folder, doing)  # whoever wrote it may not have come to that
+        return KeptModel(f"onnx:{payload.digest}", len(payload.content), payload.classes)
+
+    @property
+    def models(self) -> tuple[KeptModel, ...]:
+        """All that are kept, in the order of their names."""
+        files = sorted(self._folder.glob("*.onnx")) if self._folder.is_dir() else ()
+        found = (self._described(f"onnx:{path.stem}") for path in files)
+        return tuple(model for model in found if model is not None)
+
+    def _described(self, name: str) -> KeptModel | None:
+        """Read once: to read a model takes long, and its name says all that is in it."""
+        known = self._known.get(name)
+        payload = None if known is not None else self.find(name)
+        if payload is not None:
+            known = self._known[name] = KeptModel(name, len(payload.content), payload.classes)
+        return known
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many bytes they take in all, and how many there are."""
+        with contextlib.suppress(FileNotFoundError):
+            sizes = [path.stat().st_size for path in self._folder.iterdir()]
+            return sum(sizes), len(sizes)
+        return 0, 0
+
+    def find(self, name: str) -> ModelPayload | None:
+        """The model of that name."""
+        match = _NAME.fullmatch(name)
+        if match is None:
+            return None
+        with self._lock:
+            known = self._at_hand.get(name)
+            if known is not None:
+                self._at_hand.move_to_end(name)
+                return known
+        found = self._read(match[1])
+        if found is not None:
+            with self._lock:
+                self._at_hand[name] = found
+                while len(self._at_hand) > _AT_HAND:
+                    self._at_hand.popitem(last=False)
+        return found
+
+    def _read(self, digest: str) -> ModelPayload | None:
+        from surehold.data.models.payload import payload_of
+
+        content = self._content(digest)
+        return None if content is None else payload_of(content)
+
+    def _content(self, digest: str) -> bytes | None:
+        """The bytes of a model; None if they are not there, or not those they were."""
+        try:
+            content = (self._folder / f"{digest}.onnx").read_bytes()
+        except OSError:
+            return None
+        return content if hashlib.sha256(content).hexdigest() == digest else None
+
+    def filled(self, measure: ModelMeasure) -> ModelMeasure:
+        """A measure with its model at hand, if it is on the shelf and was only named.
+
+        The query says the classes, as whoever makes it from the model itself may.
+        """
+        if measure.model.payload is not None:
+            return measure
+        payload = self.find(measure.model.name)
+        if payload is None:
+            return measure
+        if measure.target.values:
+            from surehold.data.models.payload import payload_of
+
+            classes = tuple(_label(value.value) for value in measure.target.values)
+            payload = payload_of(payload.content, classes=classes)
+        return replace(measure, model=Model(measure.model.name, payload))
+
+
+def _label(value: str | float | bool) -> str | int | float | bool:
+    """As a model has it: the language knows no whole numbers of their own."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

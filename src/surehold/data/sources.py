@@ -1,0 +1,172 @@
+"""Where records come from: files, tables of other libraries, and plain mappings."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import polars as pl
+import pyarrow as pa
+
+from surehold.data.csv_files import csv_texts, told_by_csv
+from surehold.data.frames import SAMPLE, frame_of, schema_of, typed
+from surehold.data.json_lines import objects, told_by_objects
+from surehold.data.records import Row, rows_of
+from surehold.data.segments import RECORDS
+from surehold.data.tables import arrow_table, as_table, is_pandas, polars_of
+from surehold.errors import InvalidInput
+from surehold.queries import Schema
+
+Batch: TypeAlias = pl.DataFrame | list[Row]
+
+_ROWS = 1 << 14  # mappings checked at a time
+_KINDS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+}
+FORMATS = tuple(dict.fromkeys(_KINDS.values()))
+# What readers of files raise; their messages may repeat what a record holds.
+_UNREADABLE = (pl.exceptions.PolarsError, pa.ArrowException, UnicodeDecodeError, OSError)
+
+
+def batches(source: Any, schema: Schema, format: str | None = None) -> Iterator[Batch]:
+    """Checked records in order of arrival, a batch at a time; BadRecord at the first bad one.
+
+    Rows stay rows, so that a small append needs no data frame.
+    """
+    if isinstance(source, str | Path):
+        yield from _from_file(Path(source), schema, format)
+    elif isinstance(source, Mapping):
+        yield rows_of([source], schema)
+    elif isinstance(source, io.IOBase) or hasattr(source, "readline"):
+        yield from _from_lines(source, schema)
+    elif is_pandas(source):
+        yield from _from_pandas(source, schema)
+    elif (table := as_table(source, schema)) is not None:
+        yield from _typed_frames(table, schema)
+    elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray):
+        yield from _from_rows(source, schema)
+    else:
+        required = "a file, a table (pandas, Polars, Arrow) or mappings of column names to values"
+        raise InvalidInput("the records", required, type(source).__name__)
+
+
+def sampled_schema(source: Any, format: str | None = None) -> Schema:
+    """The columns of a file or a table like which others will come."""
+    if isinstance(source, str | Path):
+        path = Path(source)
+        kind = _kind_of(path, format)
+        try:
+            if kind in ("csv", "tsv"):
+                return told_by_csv(path, _separator(kind))
+            if kind == "ndjson":
+                with path.open("rb") as file:
+                    return told_by_objects(islice(objects(file), SAMPLE))
+            return schema_of(next(_tables(path, kind, None)))
+        except _UNREADABLE:
+            raise _unreadable(path, kind) from None
+        except StopIteration:
+            raise InvalidInput("the sample", "a file with records", str(path)) from None
+    table = as_table(polars_of(source) if is_pandas(source) else source, None)
+    if table is None:
+        required = "a file or a table (pandas, Polars, Arrow)"
+        raise InvalidInput("the sample", required, type(source).__name__)
+    return schema_of(next(iter(table)))
+
+
+def _from_file(path: Path, schema: Schema, format: str | None) -> Iterator[Batch]:
+    kind = _kind_of(path, format)
+    if kind == "ndjson":
+        with path.open("rb") as file:
+            yield from _from_lines(file, schema)
+        return
+    frames = (
+        csv_texts(path, _separator(kind), schema)
+        if kind in ("csv", "tsv")
+        else _tables(path, kind, schema)
+    )
+    try:
+        yield from _typed_frames(frames, schema)
+    except _UNREADABLE:
+        raise _unreadable(path, kind) from None
+
+
+def _tables(path: Path, kind: str, schema: Schema | None) -> Iterator[pl.DataFrame]:
+    """The tables of a file that has types of its own."""
+    if kind == "parquet":
+        scan = pl.scan_parquet(path, glob=False)
+        yield from scan.collect_batches(chunk_size=RECORDS, maintain_order=True)
+        yield pl.DataFrame(schema=scan.collect_schema())  # its columns, if it has no records
+    else:
+        yield from as_table(arrow_table(path), schema) or ()
+
+
+def _from_pandas(frame: Any, schema: Schema) -> Iterator[Batch]:
+    table = polars_of(frame)
+    if table is not None:
+        return _typed_frames([table], schema)
+    # Value by value, so that the error is ours and names the record.
+    plain = frame.astype(object).where(frame.notna(), None)
+    names = [str(name) for name in frame.columns]
+    records = plain.itertuples(index=False, name=None)
+    return _from_rows((dict(zip(names, record, strict=True)) for record in records), schema)
+
+
+def _typed_frames(frames: Iterable[pl.DataFrame], schema: Schema) -> Iterator[Batch]:
+    done = 0
+    for frame in frames:
+        yield typed(frame, schema, done)
+        done += frame.height
+
+
+def _from_rows(records: Iterable[Any], schema: Schema) -> Iterator[Batch]:
+    done, left = 0, iter(records)
+    while some := list(islice(left, _ROWS)):
+        rows = rows_of(some, schema, done)
+        done += len(rows)
+        yield rows
+
+
+def _from_lines(file: IO[Any], schema: Schema) -> Iterator[Batch]:
+    """One JSON object a line; empty lines are passed over."""
+    return _from_rows(objects(file), schema)
+
+
+def _kind_of(path: Path, format: str | None) -> str:
+    if not path.is_file():
+        raise InvalidInput("the records", "a file that is there", str(path))
+    if format is not None:
+        if format not in FORMATS:
+            raise InvalidInput("format", f"one of {', '.join(FORMATS)}", format)
+        return format
+    kind = _KINDS.get(path.suffix.lower())
+    if kind is None:
+        required = f"a file named {', '.join(f'*{suffix}' for suffix in _KINDS)}"
+        raise InvalidInput("the records", required, str(path), "or say its format")
+    return kind
+
+
+def _separator(kind: str) -> str:
+    return "\t" if kind == "tsv" else ","
+
+
+def _unreadable(path: Path, kind: str) -> InvalidInput:
+    """Without the reader's own message, which may repeat what a record holds."""
+    what = {"csv": "lines of as many fields as the first", "tsv": "lines of as many fields"}
+    required = f"a {kind} file that can be read ({what.get(kind, 'whole and valid')}, in UTF-8)"
+    return InvalidInput("the records", required, str(path))
+
+
+def as_frame(batch: Batch, schema: Schema) -> pl.DataFrame:
+    """A batch as a frame."""
+    return batch if isinstance(batch, pl.DataFrame) else frame_of(batch, schema)

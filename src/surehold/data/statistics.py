@@ -1,0 +1,173 @@
+"""Statistics of a custodian's own: a function, and a promise of how little a record moves it."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+import textwrap
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from surehold.data.pairs import Ratio
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries import Schema
+from surehold.queries.custom import (
+    CustomMeasure,
+    CustomStatistic,
+    Declared,
+    checked_name,
+    statistic,
+)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """The custodian's word that replacing one of t records moves a number by a known amount.
+
+    For every t, and any t records but one that is replaced, the function's results differ by at
+    most ``constant / t**power``; Surehold can't check it, and every interval of a dataset rests on
+    it. It speaks of the function as it is: where it raises, or returns what is no finite number,
+    its result is ``low``, and what lies beyond ``low`` or ``high`` is cut off there. It must depend
+    on nothing but the records: no clock, no chance, no state. How long it takes may tell of them.
+
+    It is given the snapshot's ``columns`` as an Arrow table. ``digest`` tells an edited function
+    from the one that was registered; it does not cover what the function calls.
+
+    >>> def agreement(table):
+    ...     votes = np.asarray(table["vote"], dtype=float)
+    ...     return abs(votes.mean() - 0.5) * 2
+    >>> declared = Statistic("agreement", agreement, constant=2, columns=["vote"])
+    >>> declared.query.canonical
+    "statistic('agreement', 2, 1, 0, 1)"
+    >>> declared.value(pl.DataFrame({"vote": [True, True, True, False]}))
+    0.5
+    """
+
+    name: str
+    function: Callable[[pa.Table], float]
+    constant: float
+    power: float = 1.0
+    columns: Sequence[str] = ()
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        checked_name(self.name)
+        if not isinstance(self.function, FunctionType):
+            required = "a function written in Python, with def or lambda"
+            raise InvalidInput("function", required, type(self.function).__name__)
+        declared = Declared.of(self.constant, self.power, self.low, self.high)
+        for field, value in declared._asdict().items():
+            object.__setattr__(self, field, value)
+        object.__setattr__(self, "columns", _names(self.columns))
+
+    @property
+    def declared(self) -> Declared:
+        """The promise by itself."""
+        return Declared(self.constant, self.power, self.low, self.high)
+
+    @property
+    def query(self) -> CustomStatistic:
+        """What an analyst asks, with the promise."""
+        return statistic(self.name).resolved(self.declared)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the function's text, its default values and what it has bound."""
+        return hashlib.sha256("\n".join(_described(self.function)).encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as JSON has them; the function is there by its digest."""
+        numbers = self.declared._asdict()
+        return {
+            "name": self.name,
+            **numbers,
+            "columns": list(self.columns),
+            "function": self.digest,
+        }
+
+    def check(self, schema: Schema) -> None:
+        """The dataset has to have its columns."""
+        for name in self.columns:
+            if name not in schema:
+                raise InvalidInput("columns", f"among {', '.join(schema.names)}", name)
+
+    def value(self, snapshot: pl.DataFrame) -> float:
+        """The function's result for a snapshot, from ``low`` to ``high``."""
+        table = snapshot.select(self.columns).to_arrow(compat_level=pl.CompatLevel.oldest())
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")  # they could tell of records
+                result = float(self.function(table))
+        except Exception:
+            return self.low
+        return min(max(result, self.low), self.high) if math.isfinite(result) else self.low
+
+    def unit(self, source: CustomMeasure, snapshot: pl.DataFrame) -> Ratio:
+        """How far above ``low``, exactly, in units of t times its sensitivity at this round."""
+        if (source.name, source.declared) != (self.name, self.declared):
+            raise InvalidQuery("the statistic is registered otherwise", source.canonical)
+        return unit_of(source, self.value(snapshot), max(snapshot.height, 1)).as_integer_ratio()
+
+
+def unit_of(source: CustomMeasure, value: float, round: int) -> Fraction:
+    """A result as a unit. It is not rounded: what one record moves, it moves by no more."""
+    above = Fraction(value) - Fraction(source.declared.low)
+    return min(above / Fraction(source.form.span_at(round)), Fraction(1))
+
+
+def _names(given: object) -> tuple[str, ...]:
+    required = "a list of one or more columns' names"
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidInput("columns", required, given)
+    names = tuple(given)
+    if not names or len(set(names)) < len(names) or not all(isinstance(n, str) for n in names):
+        raise InvalidInput("columns", required, given)
+    return names
+
+
+def _described(function: Callable[..., object]) -> list[str]:
+    """What makes a function: its text or, where there is none, its code."""
+    assert isinstance(function, FunctionType)
+    try:
+        # Functions that share a line differ in what they name and hold.
+        code = function.__code__
+        held = [value for value in code.co_consts if not isinstance(value, CodeType)]
+        described = [textwrap.dedent(inspect.getsource(function)), _plain([code.co_names, held])]
+    except (OSError, TypeError):
+        described = [_plain(function.__code__)]
+    described += [_plain(function.__defaults__), _plain(function.__kwdefaults__)]
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        described.append(f"{name} = {_bound(cell)}")
+    return described
+
+
+def _bound(cell: Any) -> str:
+    try:
+        value = cell.cell_contents
+    except ValueError:  # not bound yet
+        return "?"
+    return _plain(value)
+
+
+def _plain(value: object) -> str:
+    """A text that is the same in every process; of what has none, the type."""
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return repr(value)
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_plain, value))}]"
+    if isinstance(value, CodeType):
+        return _plain([value.co_code, value.co_names, value.co_consts])
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_plain(k)}: {_plain(v)}' for k, v in value.items())}}}"
+    return type(value).__qualname__

@@ -1,0 +1,282 @@
+"""Every exception Surehold raises, on one page.
+
+All share the base :class:`SureholdError`; each says what was required, what was got and what to
+do, and carries the numbers as attributes so that a surface can translate it without parsing text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class SureholdError(Exception):
+    """Base of every error that Surehold raises on purpose."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The one shape of an error on every surface: its class, its one line and its numbers.
+
+        >>> NotApplicable("split", "data is asked twice").to_dict()["error"]["details"]
+        {'certificate': 'split', 'reason': 'data is asked twice'}
+        """
+        return {
+            "error": {
+                "type": type(self).__name__,
+                "message": " ".join(str(self).split()),
+                "details": {name: _plain(value) for name, value in vars(self).items()},
+            }
+        }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its attributes: constructors take other arguments than the message, which args has."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+class InvalidInput(SureholdError, ValueError):
+    """A value that the caller gave cannot be meant.
+
+    >>> raise InvalidInput("beta", "a number strictly between 0 and 1", 1.5)
+    Traceback (most recent call last):
+    ...
+    surehold.errors.InvalidInput: beta must be a number strictly between 0 and 1, but is 1.5
+    """
+
+    def __init__(self, parameter: str, required: str, got: object, hint: str = "") -> None:
+        self.parameter = parameter
+        self.required = required
+        self.got = got
+        self.hint = hint
+        tail = f"; {hint}" if hint else ""
+        super().__init__(f"{parameter} must be {required}, but is {got!r}{tail}")
+
+
+class Unreachable(SureholdError):
+    """No plan reaches the target; ``reachable`` says what would be."""
+
+    def __init__(self, target: str, reachable: str, numbers: Mapping[str, Any]) -> None:
+        self.target = target
+        self.reachable = reachable
+        self.numbers = dict(numbers)
+        super().__init__(f"{target} is out of reach; {reachable}")
+
+
+class NotApplicable(SureholdError):
+    """A certificate was named for a setting in which its theorem does not hold."""
+
+    def __init__(self, certificate: str, reason: str) -> None:
+        self.certificate = certificate
+        self.reason = reason
+        super().__init__(f"certificate {certificate!r} does not hold here: {reason}")
+
+
+class NotCertified(SureholdError, ArithmeticError):
+    """A solver could not certify its result, so there is none."""
+
+    def __init__(self, what: str, numbers: Mapping[str, Any]) -> None:
+        self.what = what
+        self.numbers = dict(numbers)
+        shown = ", ".join(f"{name} = {value!r}" for name, value in self.numbers.items())
+        super().__init__(f"{what} could not be certified ({shown}); please report these numbers")
+
+
+class MissingExtra(SureholdError, ImportError):
+    """A feature needs an optional dependency that is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        self.feature = feature
+        self.extra = extra
+        super().__init__(f"{feature} needs an extra: pip install 'surehold[{extra}]'")
+
+
+class InvalidQuery(SureholdError, ValueError):
+    """A query that the language does not have; the same for every dataset with these columns.
+
+    ``position`` counts characters of ``text`` from 0, where the trouble begins; None if it lies in
+    no one place.
+    """
+
+    def __init__(self, reason: str, text: str, position: int | None = None, hint: str = "") -> None:
+        self.reason = reason
+        self.text = text
+        self.position = position
+        self.hint = hint
+        place = (
+            "" if position is None else f" at character {position + 1}{_pointed(text, position)}"
+        )
+        tail = f"; {hint}" if hint else ""
+        super().__init__(f"invalid query: {reason}{place}{tail}")
+
+
+def _pointed(text: str, position: int) -> str:
+    """The few characters around a position, so that a long query can be mended."""
+    around = text[max(position - 10, 0) : position + 20]
+    return f" (near {around!r})" if around.strip() else ""
+
+
+class BudgetExhausted(SureholdError):
+    """The filter refused: the charge does not fit. Nothing was charged and no data was touched.
+
+    ``charge`` is what was asked for and ``remaining`` what is left (mu^2 of the record that binds);
+    ``fits_at`` is the smallest round at which it would fit, None if there is none in the plan.
+    ``what`` says it in other words where the plan's number of answers is what does not suffice.
+    """
+
+    def __init__(
+        self,
+        charge: float,
+        remaining: float,
+        round: int,
+        fits_at: int | None,
+        more_records: int | None,
+        hint: str,
+        what: str = "",
+    ) -> None:
+        self.charge = charge
+        self.remaining = remaining
+        self.round = round
+        self.fits_at = fits_at
+        self.more_records = more_records
+        self.hint = hint
+        what = what or (
+            f"the budget is exhausted at round {round:,}: the charge is {charge:.6g} "
+            f"and {remaining:.6g} is left"
+        )
+        super().__init__(f"{what}; {hint}")
+
+
+class NotReady(SureholdError):
+    """A question at a round that the plan does not cover, or that is not there yet."""
+
+    def __init__(self, reason: str, hint: str, numbers: Mapping[str, Any]) -> None:
+        self.reason = reason
+        self.hint = hint
+        self.numbers = dict(numbers)
+        super().__init__(f"{reason}; {hint}")
+
+
+class LedgerCorrupt(SureholdError):
+    """The ledger, the data and the plan do not belong together, so nothing is answered.
+
+    ``entry`` is the number of the first entry that is wrong, None if it is not in an entry.
+    """
+
+    def __init__(self, what: str, reason: str, entry: int | None = None) -> None:
+        self.what = what
+        self.reason = reason
+        self.entry = entry
+        place = "" if entry is None else f" (entry {entry:,})"
+        super().__init__(
+            f"{what} is corrupt{place}: {reason}; nothing was changed. Restore the whole folder "
+            "from one backup, never a single file"
+        )
+
+
+class BadRecord(SureholdError, ValueError):
+    """A record of an append does not fit the columns; nothing of that append was kept.
+
+    ``record`` counts from 1 within the append. The value itself is not repeated: error messages end
+    up in logs.
+    """
+
+    def __init__(self, record: int | None, column: str | None, required: str, got: str) -> None:
+        self.record = record
+        self.column = column
+        self.required = required
+        self.got = got
+        places = [] if record is None else [f"record {record:,}"]
+        places += [] if column is None else [f"column {column!r}"]
+        super().__init__(
+            f"{', '.join(places) or 'the records'} must be {required}, but is {got}; "
+            "nothing of this append was kept"
+        )
+
+
+class StorageFailed(SureholdError, OSError):
+    """The disk, or another process, was in the way.
+
+    ``kept`` says what became of what was asked for: False if nothing was changed, True if it was
+    kept all the same, None if that is not known. Doing it again with the same key is safe always.
+    """
+
+    def __init__(self, what: str, reason: str, hint: str, kept: bool | None = False) -> None:
+        self.what = what
+        self.reason = reason
+        self.hint = hint
+        self.kept = kept
+        super().__init__(f"{what} failed: {reason}; {hint}")
+
+
+class EvaluationFailed(SureholdError):
+    """A model could not be evaluated on the records, for a reason that lies in none of them.
+
+    The charge stands, nothing was answered, and the same question is evaluated again without
+    another charge.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        self.hint = "ask the same again, which is not charged again; nothing was answered"
+        super().__init__(f"evaluating the model failed: {reason}; {self.hint}")
+
+
+class AccessDenied(SureholdError):
+    """A service does not let this caller do this; nothing was charged and no data was touched.
+
+    ``status`` is HTTP's: 401 if it does not know the caller, 403 if the caller may not.
+    """
+
+    def __init__(self, reason: str, hint: str, status: int = 401) -> None:
+        self.reason = reason
+        self.hint = hint
+        self.status = status
+        super().__init__(f"access denied: {reason}; {hint}")
+
+
+class RequestRefused(SureholdError):
+    """A service does not take a request as it came, whatever it asks for; nothing was done.
+
+    ``status`` is HTTP's, and ``retry_after`` says in how many seconds it would be taken, None if
+    the request itself has to change.
+    """
+
+    def __init__(
+        self, status: int, reason: str, hint: str, retry_after: float | None = None
+    ) -> None:
+        self.status = status
+        self.reason = reason
+        self.hint = hint
+        self.retry_after = retry_after
+        super().__init__(f"request refused: {reason}; {hint}")
+
+
+class ServiceFailed(SureholdError, ConnectionError):
+    """A service could not be reached, or what came back is not its answer."""
+
+    def __init__(self, what: str, reason: str, hint: str) -> None:
+        self.what = what
+        self.reason = reason
+        self.hint = hint
+        super().__init__(f"{what} failed: {reason}; {hint}")
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it; an object of the caller's that JSON has not is named by its kind."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0.0 else str(value)  # JSON has no infinity
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return type(value).__name__
+
+
+def _restored(
+    kind: type[SureholdError], args: tuple[Any, ...], attributes: dict[str, Any]
+) -> SureholdError:
+    """An error that came from another process."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error

@@ -1,0 +1,123 @@
+"""Files and folders that outlive a power failure: the one place that makes and replaces them.
+
+A file's bytes are durable when the file is synced, its name when the folder is. So each function
+here syncs both, in that order, before it returns; what it raises says what is known by then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from surehold.errors import StorageFailed
+
+PASSING = ".writing-"
+"""How the names of files begin that are not whole yet."""
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+_MAY_BE_KEPT = "it is not known whether it was kept; do the same again, which is safe"
+
+
+def write_file(path: Path, content: bytes, doing: str) -> None:
+    """The whole content under this name, or what was there before; durable when it returns.
+
+    Only its owner may read it.
+    """
+    passing = passing_name(path.parent)
+    try:
+        with stored(doing, kept=False):
+            file = os.open(passing, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
+            with os.fdopen(file, "wb") as opened:
+                opened.write(content)
+                opened.flush()
+                _sync(opened.fileno())
+            passing.replace(path)
+        sync_names(path.parent, doing)
+    finally:
+        with contextlib.suppress(OSError):
+            passing.unlink()
+
+
+def name_files(names: Mapping[Path, Path], doing: str) -> None:
+    """Rename files, or folders, which are synced already; then sync the folders they are in."""
+    with stored(doing, kept=False):
+        for passing, path in names.items():
+            passing.rename(path)
+    for folder in {path.parent for path in names.values()}:
+        sync_names(folder, doing)
+
+
+def make_folder(path: Path, mode: int = PRIVATE_FOLDER) -> None:
+    """A folder for its owner alone, and those above it that are missing; no error if it is there.
+
+    Its name is synced in any case: whoever made it may not have come to that.
+    """
+    if not path.parent.is_dir():
+        make_folder(path.parent, mode=0o777)  # as the user has folders made
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=mode)
+    sync_folder(path.parent)
+
+
+def exposure(folder: Path) -> str | None:
+    """A remark about a folder that others on this machine may use; None if only its owner may."""
+    others = folder.stat().st_mode & 0o077
+    if not others:
+        return None
+    return (
+        f"others on this machine may look into {folder}: whoever reads records voids the promise; "
+        f"chmod 700 {folder}"
+    )
+
+
+def passing_name(folder: Path) -> Path:
+    """A name that nobody else has, for a file that is not whole yet."""
+    return folder / f"{PASSING}{uuid.uuid4().hex}"
+
+
+def sync_names(folder: Path, doing: str) -> None:
+    """Make names durable that a folder already shows; if that fails nobody knows."""
+    with stored(doing, kept=None):
+        sync_folder(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    _sync_path(folder)
+
+
+def sync_file(path: Path) -> None:
+    """Make the bytes of a file durable, whoever wrote them."""
+    _sync_path(path)
+
+
+@contextmanager
+def stored(doing: str, kept: bool | None) -> Iterator[None]:
+    """Errors of the disk as errors of ours, which say what is known."""
+    try:
+        yield
+    except StorageFailed:
+        raise
+    except OSError as error:
+        hint = _MAY_BE_KEPT if kept is None else "nothing was changed"
+        raise StorageFailed(doing, error.strerror or str(error), hint, kept) from error
+
+
+def _sync_path(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _sync(file)
+    finally:
+        os.close(file)
+
+
+def _sync(file: int) -> None:
+    full: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync stops at the drive
+    if full is not None:
+        fcntl.fcntl(file, full)
+    else:
+        os.fsync(file)

@@ -1,0 +1,101 @@
+"""Analysts who mean no harm, on features some of which do know something of the label."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from surehold.lab.attackers.base import STOPS, Attacker, leanings, paced
+from surehold.lab.desk import Desk
+from surehold.lab.populations import Coins, Population
+from surehold.lab.questions import Agreements, Votes
+from surehold.lab.records import Weights
+from surehold.lab.setting import Setting
+
+_USEFUL = 64  # features that may know something: the first ones
+
+
+class BenignAnalyst(Attacker):
+    """Works with 64 features, of which every fourth agrees with the label by 3 to 6 % more."""
+
+    kind: ClassVar[str] = "benign"
+
+    def population(self, setting: Setting, random: np.random.Generator) -> Population:
+        """Some signal, most of it none."""
+        edges = [0.03 + 0.03 * j / _USEFUL if j % 4 == 0 else 0.0 for j in range(_USEFUL)]
+        return Coins(_USEFUL, tuple(edges))
+
+    @staticmethod
+    def useful(desk: Desk) -> int:
+        """How many features it works with."""
+        return min(_USEFUL, desk.features)
+
+
+class DashboardAnalyst(BenignAnalyst):
+    """The same twenty numbers at every stop, whatever they say: multiple, but not adaptive."""
+
+    name: ClassVar[str] = "dashboard"
+    source: ClassVar[str] = "any weekly report"
+    last: ClassVar[str] = "the last number"
+
+    def attack(self, desk: Desk) -> None:
+        """As long as there is room."""
+        for stop in desk.setting.stops(STOPS):
+            desk.wait(stop)
+            count = min(20, self.useful(desk), desk.room())
+            if count:
+                desk.ask(Agreements(np.arange(count)))
+
+
+class TuningAnalyst(BenignAnalyst):
+    """Hyper-parameter search: twenty settings of a model, the best one's neighbours, and so on.
+
+    A model is a majority vote of some of the features; which are in it is what is searched for.
+    """
+
+    name: ClassVar[str] = "tuning"
+    source: ClassVar[str] = "random search, Bergstra and Bengio 2012"
+    last: ClassVar[str] = "the best model"
+
+    def attack(self, desk: Desk) -> None:
+        """Ten generations of twenty candidates; then the best once more."""
+        count = self.useful(desk)
+        best, best_score = np.ones(count, dtype=np.int32), -np.inf
+        stops = desk.setting.visits(STOPS)
+        for some in paced(desk, np.arange(min(20 * STOPS, desk.setting.queries - 1)), stops):
+            if len(some) == 0:
+                continue
+            turned = desk.random.random((len(some), count)) < 0.15
+            candidates = np.where(turned, 1 - best, best)
+            answers = desk.ask(Votes(candidates)).values
+            place = int(np.argmax(answers))
+            if answers[place] > best_score:
+                best, best_score = candidates[place], answers[place]
+        if desk.room() > 0:
+            desk.ask(Votes(best))
+
+
+class ForwardSelectionAnalyst(BenignAnalyst):
+    """Adds to a vote, one at a time, the feature that seems to help most; five of 24."""
+
+    name: ClassVar[str] = "forward-selection"
+    source: ClassVar[str] = "stepwise regression, Efroymson 1960"
+    last: ClassVar[str] = "the model selected"
+
+    def attack(self, desk: Desk) -> None:
+        """A round of candidates for each step, evenly as the data grows."""
+        count = min(24, self.useful(desk))
+        chosen: Weights = np.zeros(count, dtype=np.int32)
+        stops = desk.setting.visits(5)
+        for place, stop in enumerate(stops, start=1):
+            desk.wait(stop)
+            room = desk.room() - (desk.keeps_room or place == len(stops))
+            free = np.flatnonzero(chosen == 0)[: max(room, 0)]
+            if len(free) == 0:
+                continue
+            candidates = np.repeat(chosen[None], len(free), axis=0)
+            candidates[np.arange(len(free)), free] = 1
+            chosen = candidates[int(np.argmax(leanings(desk.ask(Votes(candidates)))))]
+        if desk.room() > 0:
+            desk.ask(Votes(chosen))

@@ -1,0 +1,49 @@
+"""Attackers that change a model a little and keep what scored better."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from surehold.lab.attackers.base import Attacker
+from surehold.lab.desk import Desk
+from surehold.lab.questions import Lookups
+from surehold.lab.records import CELLS
+
+_LITTER = 20
+_SHARE = 0.1  # of the cells that a mutation turns round
+
+
+class HillClimbingAttacker(Attacker):
+    """An agent's loop: twenty mutations of the model, the best if it beats the last best, again.
+
+    The model is a table with a prediction for each cell of the records' first twelve features. It
+    can't be better than a coin; its score says otherwise.
+    """
+
+    name: ClassVar[str] = "hill-climbing"
+    source: ClassVar[str] = "random local search on a holdout, as coding agents do"
+    last: ClassVar[str] = "the best model"
+
+    def attack(self, desk: Desk) -> None:
+        """As long as there is room; the last question is the best model once more."""
+        model = desk.random.random(CELLS) < 0.5
+        best = -np.inf
+        generations = max((desk.setting.queries - 1) // _LITTER, 1)
+        for generation, stop in enumerate(desk.setting.visits(generations)):
+            desk.wait(stop)
+            left = generations - generation
+            room = desk.room() - (desk.keeps_room or left == 1)
+            if desk.keeps_room:
+                room = -(-room // left)
+            litter = min(_LITTER, room)
+            if litter < 1:
+                continue
+            turned = desk.random.random((litter, CELLS)) < _SHARE
+            answers = desk.ask(Lookups(model ^ turned)).values
+            place = int(np.argmax(answers))
+            if answers[place] > best:
+                model, best = model ^ turned[place], answers[place]
+        if desk.room() > 0:
+            desk.ask(Lookups(model[None]))

@@ -1,0 +1,134 @@
+"""Attackers that use that the data grows: when to ask is also a choice that answers can lead."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from surehold.lab.attackers.base import STOPS, Attacker, leanings, paced
+from surehold.lab.desk import Desk
+from surehold.lab.questions import Agreements, Votes
+
+
+class OptionalStoppingAttacker(Attacker):
+    """Looks at the same few questions again and again, and stops when one looks settled.
+
+    A hundred looks at some features, as many as the queries allow. A feature whose interval leaves
+    out 1/2, and that is two standard errors off, is declared a finding and left alone; the others
+    are looked at again when more records are there.
+    """
+
+    name: ClassVar[str] = "optional-stopping"
+    source: ClassVar[str] = "Armitage, McPherson and Rowe 1969; Johari et al. 2017"
+    kind: ClassVar[str] = "growing"
+    last: ClassVar[str] = "the last look"
+    looks: ClassVar[int] = 100
+
+    def attack(self, desk: Desk) -> None:
+        """Whoever is not settled is looked at."""
+        count = max(min(desk.setting.queries // self.looks, desk.features), 1)
+        unsettled = np.arange(count)
+        for place, stop in enumerate(desk.setting.stops(self.looks)):
+            desk.wait(stop)
+            room = -(-desk.room() // (self.looks - place))
+            looked = unsettled[: min(len(unsettled), room)]
+            if len(looked) == 0:
+                continue
+            replies = desk.ask(Agreements(looked))
+            outside = (replies.lows > 0.5) | (replies.highs < 0.5)
+            settled = outside & (np.abs(leanings(replies)) > 2.0 * 0.5 / np.sqrt(desk.n))
+            unsettled = np.concatenate([looked[~settled], unsettled[len(looked) :]])
+
+
+class LuckyAttacker(Attacker):
+    """Asks the question that matters only at moments when the answers have been kind.
+
+    At each stop it asks about new features and keeps those that lean by a standard error. Whenever
+    more were kept than chance gives, it asks about their vote at once.
+    """
+
+    name: ClassVar[str] = "lucky"
+    source: ClassVar[str] = (
+        "selective reporting: Ioannidis 2005; Simmons, Nelson and Simonsohn 2011"
+    )
+    kind: ClassVar[str] = "growing"
+
+    def attack(self, desk: Desk) -> None:
+        """A vote after each lucky stop, and one at the end."""
+        count = max(min(desk.features, desk.setting.queries - STOPS), 1)
+        weights = np.zeros(count, dtype=np.int32)
+        for some in paced(desk, np.arange(count), desk.setting.stops(STOPS)):
+            leaning = leanings(desk.ask(Agreements(some)))
+            kept = np.abs(leaning) > 0.5 / np.sqrt(desk.n)
+            weights[some] = np.sign(leaning) * kept
+            lucky = np.count_nonzero(kept) > 0.317 * len(some) or desk.n == desk.setting.n
+            if lucky and desk.room() > 0:
+                desk.ask(Votes(weights))
+
+
+class StaleAttacker(Attacker):
+    """Holds the first round while the data grows: the fewest records are the easiest to overfit.
+
+    It asks about every feature, and at the end about the vote, at n0; what has arrived since would
+    only dilute it.
+    """
+
+    name: ClassVar[str] = "stale"
+    source: ClassVar[str] = "Surehold; rounds may be held (Algorithm 1 lets t be any size)"
+    kind: ClassVar[str] = "growing"
+
+    def attack(self, desk: Desk) -> None:
+        """All at n0, though the data has grown."""
+        held = desk.setting.n0
+        count = min(desk.features, desk.setting.queries - 1)
+        weights = np.zeros(count, dtype=np.int32)
+        start = 0
+        for place, stop in enumerate(desk.setting.stops(STOPS)):
+            desk.wait(stop)
+            some = max(min((count - start) // (STOPS - place), desk.room(held) - 1), 0)
+            asked = np.arange(start, start + some)
+            weights[asked] = np.sign(leanings(desk.ask(Agreements(asked), at=held)))
+            start += some
+        desk.ask(Votes(weights), at=held)
+
+
+class AllAtOnceAttacker(Attacker):
+    """Asks everything at one size of the data."""
+
+    kind: ClassVar[str] = "growing"
+
+    def attack(self, desk: Desk) -> None:
+        """The attack by signs at that size."""
+        features = np.arange(min(desk.features, desk.setting.queries - 1))
+        weights = np.zeros(len(features), dtype=np.int32)
+        for some in paced(desk, features, [self.size(desk)]):
+            weights[some] = np.sign(leanings(desk.ask(Agreements(some))))
+        desk.ask(Votes(weights))
+
+    @abstractmethod
+    def size(self, desk: Desk) -> int:
+        """Which."""
+
+
+class WaitingAttacker(AllAtOnceAttacker):
+    """Waits for the cheapest moment: at n an answer costs each record least, so all go there."""
+
+    name: ClassVar[str] = "waiting"
+    source: ClassVar[str] = "Surehold; the worst case of the paper's filter (Theorem C.2)"
+
+    def size(self, desk: Desk) -> int:
+        """The last."""
+        return desk.setting.n
+
+
+class FloodingAttacker(AllAtOnceAttacker):
+    """Asks all it can at n0, where there are fewest records."""
+
+    name: ClassVar[str] = "flooding"
+    source: ClassVar[str] = "Surehold; the dearest moment of the paper's filter (Theorem C.2)"
+
+    def size(self, desk: Desk) -> int:
+        """The first."""
+        return desk.setting.n0

@@ -1,0 +1,281 @@
+"""run(): every attacker against every defender, often enough to see who is right."""
+
+from __future__ import annotations
+
+import pickle
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from difflib import get_close_matches
+from multiprocessing import get_context
+from typing import TypeVar
+
+import numpy as np
+
+from surehold.errors import InvalidInput, NotApplicable, NotReady, Unreachable
+from surehold.lab.attackers import ATTACKERS, Attacker
+from surehold.lab.defenders import DEFENDERS, Defender, Planned
+from surehold.lab.desk import Desk, Tally
+from surehold.lab.populations import Population
+from surehold.lab.report import Report, Row
+from surehold.lab.setting import Setting, whole
+from surehold.ledger.policy import Policy
+from surehold.planning import Plan
+
+Progress = Callable[[int, int], None]
+"""Called with how many of how many repeats are done."""
+
+_MOST_BITS = 2**31
+
+_T = TypeVar("_T", Attacker, Defender)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One analysis: who asked whom, and what became of it, or why it could not be."""
+
+    attack: str
+    defender: str
+    tally: Tally
+    spent: float | None
+    seconds: float
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Contest:
+    """All that is needed to play any repeat of any attack, in this process or another."""
+
+    setting: Setting
+    attackers: tuple[Attacker, ...]
+    defenders: tuple[Defender, ...]
+    population: Population | None
+    seed: int
+
+    def played(self, attacker: Attacker, repeat: int) -> list[Outcome]:
+        """One repeat of an attack: each defender gets the same records."""
+        random = self._random(repeat, attacker.name)
+        population = self.population or attacker.population(self.setting, random)
+        records = population.draw(self.setting.n, random)
+        found = []
+        for defender in self.defenders:
+            began = time.perf_counter()
+            try:
+                guard = defender.guard(
+                    self.setting, self._random(repeat, attacker.name, defender.name)
+                )
+            except (Unreachable, NotApplicable, NotReady) as error:
+                found.append(Outcome(attacker.name, defender.name, Tally(), None, 0.0, str(error)))
+                continue
+            # A stream of its own, or the attacker could work out the defender's noise.
+            choices = self._random(repeat, attacker.name, defender.name, "choices")
+            desk = Desk(self.setting, population, records, guard, choices)
+            attacker.attack(desk)
+            seconds = time.perf_counter() - began
+            found.append(Outcome(attacker.name, defender.name, desk.tally, desk.spent, seconds))
+        return found
+
+    def _random(self, repeat: int, *names: str) -> np.random.Generator:
+        """A stream of its own for each, the same whatever else is played."""
+        return np.random.default_rng([self.seed, repeat, *(zlib.crc32(n.encode()) for n in names)])
+
+
+def run(
+    attackers: str | Attacker | Iterable[str | Attacker] = "all",
+    defenders: str | Defender | Iterable[str | Defender] = "all",
+    *,
+    n0: int,
+    n: int,
+    queries: int = 2_000,
+    alpha: float = 0.1,
+    beta: float = 0.05,
+    repeats: int = 40,
+    seed: int = 1,
+    jobs: int = 1,
+    population: Population | None = None,
+    data: str = "made up for each attack",
+    progress: Progress | None = None,
+) -> Report:
+    """Let attackers loose on defenders, and count how often all intervals of an analysis held.
+
+    Names are those of ``ATTACKERS`` and ``DEFENDERS``, "all" is all of them, and your own may stand
+    beside them. With data that does not grow those attacks that need growth are left out.
+    ``population`` replaces the one that each attack brings, and ``data`` says what it is. The same
+    seed gives the same report, however many ``jobs`` (processes) work on it; a script that uses
+    more than one has to have its ``if __name__ == "__main__":``.
+
+    >>> report = run(
+    ...     "sign",
+    ...     ["bonferroni", "surehold-sharp"],
+    ...     n0=5_000,
+    ...     n=5_000,
+    ...     alpha=0.2,
+    ...     queries=600,
+    ...     repeats=3,
+    ... )
+    >>> [(row.defender, row.covered) for row in report.rows]
+    [('bonferroni', 0), ('surehold-sharp', 3)]
+    """
+    setting = Setting(n0=n0, n=n, queries=queries, alpha=alpha, beta=beta)
+    repeats, jobs = whole("repeats", repeats, 1), whole("jobs", jobs, 1)
+    seed = whole("seed", seed, 0)
+    played = [one for one in ATTACKERS if _applies(one, setting)]
+    contest = Contest(
+        setting,
+        _named(attackers, played, Attacker, "attack"),  # type: ignore[type-abstract]
+        _named(defenders, DEFENDERS, Defender, "defender"),  # type: ignore[type-abstract]
+        population,
+        seed,
+    )
+    outcomes: dict[tuple[str, str], list[Outcome]] = {}
+    # Repeat by repeat, so that after the first of each attack the time of all is known.
+    tasks = [(attack, i) for i in range(repeats) for attack in range(len(contest.attackers))]
+    for done, found in enumerate(_all_played(contest, tasks, jobs), start=1):
+        for outcome in found:
+            outcomes.setdefault((outcome.attack, outcome.defender), []).append(outcome)
+        if progress is not None:
+            progress(done, len(tasks))
+    rows = [
+        _row(attacker, defender, outcomes[attacker.name, defender.name])
+        for attacker in contest.attackers
+        for defender in contest.defenders
+    ]
+    return Report(setting, repeats, seed, tuple(rows), data)
+
+
+def check(
+    plan: Plan,
+    attackers: str | Attacker | Iterable[str | Attacker] = "all",
+    *,
+    queries: int | None = None,
+    repeats: int = 20,
+    seed: int = 1,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Report:
+    """Let attackers loose on a plan of your own, exactly as it is.
+
+    Beside it stands `wide`, exact answers with the plan's own width: where that holds too, the
+    attack was too weak to tell anything. Attackers ask up to ``queries``, by default as many as the
+    plan answers, but no more than 10,000 or than two billion features of records have room for.
+
+    >>> import surehold as sh
+    >>> plan = sh.plan(n0=2_000, n=6_000, alpha=0.2, beta=0.1)
+    >>> check(plan, ["sign", "flooding"], repeats=2).row("flooding", "surehold").covered
+    2
+    """
+    policy = Policy(plan)  # says if it is one that datasets do not run
+    if queries is None:
+        queries = max(min(plan.queries, 10_000, _MOST_BITS // plan.n), 2)
+    return run(
+        attackers,
+        ["wide", Planned(plan)],
+        n0=plan.n if plan.batches == 1 else plan.n0,
+        n=plan.n,
+        queries=queries,
+        alpha=min(policy.widest(0.0, 1.0, 0), 0.999),
+        beta=plan.beta,
+        repeats=repeats,
+        seed=seed,
+        jobs=jobs,
+        progress=progress,
+    )
+
+
+def _applies(attacker: Attacker, setting: Setting) -> bool:
+    return setting.grows or attacker.kind != "growing"
+
+
+def _named(
+    given: _T | str | Iterable[_T | str], known: Sequence[_T], kind: type[_T], word: str
+) -> tuple[_T, ...]:
+    """Those that are meant, each once."""
+    listed = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    by_name = {one.name: one for one in known}
+    found: dict[str, _T] = {}
+    for one in listed:
+        if one == "all":
+            meant: Iterable[_T] = known
+        elif isinstance(one, str):
+            if one not in by_name:
+                if kind is Attacker and any(one == other.name for other in ATTACKERS):
+                    raise InvalidInput(word, "one that data of one size allows (n = n0)", one)
+                near = get_close_matches(one, by_name, n=1)
+                hint = f"did you mean {near[0]}?" if near else ""
+                raise InvalidInput(word, f"all or one of {', '.join(by_name)}", one, hint)
+            meant = [by_name[one]]
+        elif isinstance(one, kind):
+            meant = [one]
+        else:
+            raise InvalidInput(word, f"a name or an object of {kind.__name__}", one)
+        for each in meant:
+            if found.setdefault(each.name, each) is not each:
+                raise InvalidInput(word, "each of another name", each.name)
+    if not found:
+        raise InvalidInput(word, "at least one", "none")
+    return tuple(found.values())
+
+
+def _all_played(
+    contest: Contest, tasks: Sequence[tuple[int, int]], jobs: int
+) -> Iterator[list[Outcome]]:
+    """In the order of the tasks, whoever plays them."""
+    if jobs == 1:
+        for attack, repeat in tasks:
+            yield contest.played(contest.attackers[attack], repeat)
+        return
+    try:
+        pickle.dumps(contest)
+    except Exception as error:  # whatever the pickling of somebody's own class raises
+        required = "1 for attackers, defenders or populations that no other process can be sent"
+        hint = "define their classes in a module of their own"
+        raise InvalidInput("jobs", required, jobs, hint) from error
+    # Processes are started anew rather than forked: Polars' threads do not survive a fork.
+    with ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(contest,)
+    ) as pool:
+        try:
+            yield from pool.map(_play, *zip(*tasks, strict=True))
+        except BrokenProcessPool as error:
+            required = "1, or a number of processes that can be started and have enough memory"
+            hint = "a script has to call this below: if __name__ == '__main__':"
+            raise InvalidInput("jobs", required, jobs, hint) from error
+
+
+_contest: Contest | None = None
+
+
+def _begin(contest: Contest) -> None:
+    """In another process: what it is about, sent once."""
+    global _contest
+    _contest = contest
+
+
+def _play(attack: int, repeat: int) -> list[Outcome]:
+    assert _contest is not None
+    return _contest.played(_contest.attackers[attack], repeat)
+
+
+def _row(attacker: Attacker, defender: Defender, outcomes: Sequence[Outcome]) -> Row:
+    """What became of all repeats."""
+    tallies = [outcome.tally for outcome in outcomes]
+    spent = [outcome.spent for outcome in outcomes if outcome.spent is not None]
+    return Row(
+        attack=attacker.name,
+        kind=attacker.kind,
+        defender=defender.name,
+        repeats=len(outcomes),
+        covered=sum(tally.missed == 0 for tally in tallies),
+        asked=float(np.mean([tally.asked for tally in tallies])),
+        answered=float(np.mean([tally.answered for tally in tallies])),
+        largest_error=max(tally.largest_error for tally in tallies),
+        usual_error=float(np.median([tally.largest_error for tally in tallies])),
+        widest=max(tally.widest for tally in tallies),
+        spent=float(np.mean(spent)) if spent else None,
+        seconds=sum(outcome.seconds for outcome in outcomes),
+        last=tuple(tally.last for tally in tallies if tally.last is not None),
+        reason=outcomes[0].reason,
+    )

@@ -1,0 +1,116 @@
+"""What a defender is: somebody who answers from records, and says how far off it can be."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from surehold.lab.questions import Questions
+from surehold.lab.records import Counts, Records
+from surehold.lab.setting import Setting
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Replies:
+    """Values with the ends of their intervals; NaN for what was refused."""
+
+    values: Floats
+    lows: Floats
+    highs: Floats
+
+    @classmethod
+    def around(cls, values: Floats, widths: Floats | float) -> Replies:
+        """Value +- width, cut to [0, 1] where all truths are; the value may be outside."""
+        return cls(values, np.maximum(values - widths, 0.0), np.minimum(values + widths, 1.0))
+
+    @classmethod
+    def refused(cls, count: int) -> Replies:
+        """Nothing."""
+        nothing = np.full(count, np.nan)
+        return cls(nothing, nothing, nothing)
+
+    def then(self, other: Replies) -> Replies:
+        """These and then the others."""
+        return Replies(
+            np.concatenate([self.values, other.values]),
+            np.concatenate([self.lows, other.lows]),
+            np.concatenate([self.highs, other.highs]),
+        )
+
+
+class View:
+    """The records as far as they have arrived. Only defenders have one."""
+
+    def __init__(self, records: Records, n: int) -> None:
+        self._records = records
+        self.n = n
+
+    @property
+    def final(self) -> int:
+        """How many there will be in the end."""
+        return len(self._records)
+
+    def wait(self, n: int) -> None:
+        """Let records arrive until there are n."""
+        self.n = min(max(self.n, n), self.final)
+
+    def counts(self, questions: Questions, part: slice) -> Counts:
+        """Of how many records of a part each question is true; only of what has arrived."""
+        if part.stop > self.n:
+            raise ValueError("these records have not arrived")
+        return questions.counts(self._records, part)
+
+
+def halves(questions: Questions, view: View, round: int) -> tuple[Floats, Floats]:
+    """The means over every other record of a round, from the first one and from the second one."""
+    first, second = (
+        view.counts(questions, slice(start, round, 2)) / len(range(start, round, 2))
+        for start in (0, 1)
+    )
+    return first, second
+
+
+def joint_quantile(setting: Setting) -> float:
+    """How many standard errors cover a normal number, all queries together, both sides."""
+    return float(-ndtri(setting.beta / setting.queries / 2.0))
+
+
+class Guard(ABC):
+    """A defender at work on one dataset."""
+
+    @abstractmethod
+    def answer(self, questions: Questions, view: View, round: int) -> Replies:
+        """Answer the questions from the first ``round`` records, in order, as far as it goes."""
+
+    def room(self, view: View, round: int) -> int:
+        """How many more answers it would give at this round."""
+        return 2**62
+
+    @property
+    def keeps_room(self) -> bool:
+        """Whether room that is left at a round can still be used at later ones."""
+        return True
+
+    @property
+    def spent(self) -> float | None:
+        """The share of its budget that is gone; None if it has no budget."""
+        return None
+
+
+class Defender(ABC):
+    """Somebody's way of answering. ``claim`` says in words what its intervals are said to do."""
+
+    name: str
+    source: ClassVar[str]
+    claim: str
+
+    @abstractmethod
+    def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
+        """Begin with a new dataset; raises Unreachable or NotApplicable if it has no answer."""

@@ -1,0 +1,217 @@
+"""Defenders between exact answers and a certificate: splitting, Thresholdout, noise alone."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import gammaln
+
+from surehold.errors import Unreachable
+from surehold.lab.defenders.base import (
+    Defender,
+    Floats,
+    Guard,
+    Replies,
+    View,
+    halves,
+    joint_quantile,
+)
+from surehold.lab.questions import Questions
+from surehold.lab.setting import Setting
+from surehold.planning import plan
+
+
+class Splitting(Defender):
+    """Every answer from records of its own, which it waits for.
+
+    As many answers as are within alpha, or as are asked if that is fewer and they can be better.
+    Valid whoever asks, as no record is used twice; but there are few of them.
+    """
+
+    name = "splitting"
+    source: ClassVar[str] = "Proposition C.5 of Marchant and Rubinstein 2025"
+    claim = "all together, whoever asks; waits for fresh records"
+
+    def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
+        """Divide the records that there will be."""
+        most = plan(
+            n0=setting.n,
+            n=setting.n,
+            alpha=setting.alpha,
+            beta=setting.beta,
+            batches=1,
+            certificate="split",
+        )
+        if setting.queries >= most.queries:
+            return _SplittingGuard(setting.n, most.queries, most.width)
+        fewer = plan(
+            n0=setting.n,
+            n=setting.n,
+            queries=setting.queries,
+            beta=setting.beta,
+            batches=1,
+            certificate="split",
+        )
+        return _SplittingGuard(setting.n, fewer.queries, fewer.width)
+
+
+class _SplittingGuard(Guard):
+    def __init__(self, n: int, answers: int, width: float) -> None:
+        self._n = n
+        self._answers = answers
+        self._width = width
+        self._given = 0
+
+    def room(self, view: View, round: int) -> int:
+        return self._answers - self._given
+
+    @property
+    def spent(self) -> float:
+        return self._given / self._answers
+
+    def answer(self, questions: Questions, view: View, round: int) -> Replies:
+        count = min(len(questions), self._answers - self._given)
+        values = np.empty(count)
+        for place in range(count):
+            start, stop = (self._n * j // self._answers for j in (self._given, self._given + 1))
+            view.wait(stop)
+            one = questions[place : place + 1]
+            values[place] = view.counts(one, slice(start, stop))[0] / (stop - start)
+            self._given += 1
+        told = Replies.around(values, self._width)
+        return told.then(Replies.refused(len(questions) - count))
+
+
+class Thresholdout(Defender):
+    """Two halves; answers come from one as long as the other does not contradict it by much.
+
+    Even records are the training half, odd ones the holdout. With the parameters of the authors'
+    own experiment: for m holdout records (at n0) the threshold 4/sqrt(m) and Gaussian noise of
+    1/sqrt(m). Their theorem asks for many more records. The width is the threshold and what noise
+    and sampling add to it, for all queries together, as if the holdout were fresh every time.
+    """
+
+    name = "thresholdout"
+    source: ClassVar[str] = "Dwork, Feldman, Hardt, Pitassi, Reingold and Roth 2015"
+    claim = "all together, whoever asks; its theorem does not reach usual sizes"
+
+    def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
+        """A threshold for the holdout there is at n0."""
+        return _ThresholdoutGuard(setting, random)
+
+
+class _ThresholdoutGuard(Guard):
+    def __init__(self, setting: Setting, random: np.random.Generator) -> None:
+        self._sigma = 1.0 / math.sqrt(setting.n0 // 2)
+        self._threshold = 4.0 * self._sigma
+        sampling = 0.5 * self._sigma
+        both = math.hypot(self._sigma, sampling)
+        self._width = self._threshold + joint_quantile(setting) * both
+        self._random = random
+
+    def answer(self, questions: Questions, view: View, round: int) -> Replies:
+        training, holdout = halves(questions, view, round)
+        thresholds = self._threshold + self._noise(len(questions))
+        agree = np.abs(holdout - training) < thresholds
+        values = np.where(agree, training, holdout + self._noise(len(questions)))
+        return Replies.around(values, self._width)
+
+    def _noise(self, count: int) -> Floats:
+        return self._random.normal(scale=self._sigma, size=count)
+
+
+class GuessAndCheck(Defender):
+    """A guess from one half is told if the other half confirms it; else that half's, rounded.
+
+    Even records give the guess, odd ones check it. A guess that is confirmed costs next to nothing,
+    one that fails costs as much as its rounded correction tells; when all is used up the width
+    would exceed alpha, and it stops. The union bound is over all transcripts, so it holds whoever
+    asks and whenever.
+    """
+
+    name = "guess-and-check"
+    source: ClassVar[str] = "Rogers, Roth, Smith, Srebro, Thakkar and Woodworth 2020, Algorithm 1"
+    claim = "all together within alpha, whoever asks"
+
+    def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
+        """Nothing failed yet."""
+        guard = _GuessAndCheckGuard(setting)
+        width = guard.tolerance(setting.n // 2)
+        if width >= setting.alpha:
+            raise Unreachable(
+                f"a first answer within ± {setting.alpha:g}",
+                f"the checking half alone is off by up to {width:.3g}",
+                {"alpha": setting.alpha, "width": width},
+            )
+        return guard
+
+
+class _GuessAndCheckGuard(Guard):
+    def __init__(self, setting: Setting) -> None:
+        self._alpha = setting.alpha
+        self._beta = setting.beta
+        self._asked = 0
+        self._failures = 0
+        self._told = 0.0  # sum of ln(1 / gamma) over the failures
+
+    def room(self, view: View, round: int) -> int:
+        """At least one more while its tolerance is positive; more if guesses are confirmed."""
+        return 2**62 if self.tolerance(round // 2) < self._alpha else 0
+
+    def answer(self, questions: Questions, view: View, round: int) -> Replies:
+        guesses, checks = halves(questions, view, round)
+        values = np.full(len(questions), np.nan)
+        for place in range(len(questions)):
+            slack = self._alpha - self.tolerance(round // 2)
+            if slack <= 0.0:
+                break
+            self._asked += 1
+            values[place] = guesses[place]
+            if abs(guesses[place] - checks[place]) > slack:
+                # To the middle of its cell of a grid of 2 slack, so that it is off by no more.
+                values[place] = (math.floor(checks[place] / (2.0 * slack)) + 0.5) * 2.0 * slack
+                self._failures += 1
+                self._told += math.log(math.ceil(1.0 / (2.0 * slack)))
+        return Replies.around(values, self._alpha)
+
+    def tolerance(self, size: int) -> float:
+        """How far the checking half can be off, now, for any transcript that there can be.
+
+        The paper's beta_{i,f}: over all transcripts of i queries of which f fail, there are
+        binomial(i, f) prod 1/gamma_j of them, the failure probabilities add up to beta.
+        """
+        i, f = self._asked, self._failures
+        transcripts = gammaln(i + 1) - gammaln(f + 1) - gammaln(i - f + 1) + self._told
+        each = 2.0 * math.log(math.pi**2 / 6.0) + 2.0 * (math.log(i - f + 1) + math.log(f + 1))
+        exponent = math.log(2.0 / self._beta) + float(transcripts) + each
+        return math.sqrt(exponent / (2.0 * size))
+
+
+class UncertifiedNoise(Defender):
+    """Gaussian noise as large as the sampling error, and a width as if nobody adapted.
+
+    What one gets by adding "some noise" without working out how much is needed.
+    """
+
+    name = "noise"
+    source: ClassVar[str] = "the Gaussian mechanism, without a theorem about the population"
+    claim = "all together, for questions fixed beforehand"
+
+    def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
+        """Noise of the standard error at n0."""
+        return _NoiseGuard(setting, random)
+
+
+class _NoiseGuard(Guard):
+    def __init__(self, setting: Setting, random: np.random.Generator) -> None:
+        self._quantile = joint_quantile(setting)
+        self._sigma = 0.5 / math.sqrt(setting.n0)
+        self._random = random
+
+    def answer(self, questions: Questions, view: View, round: int) -> Replies:
+        exact = view.counts(questions, slice(0, round)) / round
+        values = exact + self._random.normal(scale=self._sigma, size=len(questions))
+        width = self._quantile * math.sqrt(0.25 / round + self._sigma**2)
+        return Replies.around(values, width)

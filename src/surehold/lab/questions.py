@@ -1,0 +1,209 @@
+"""What the attackers of the lab ask: batches of fractions of the records.
+
+Each question is true or false of a record, so that its sum over records is a whole number and its
+answer a fraction, as `fraction("...")` is in a session.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from surehold.lab.records import CELL_BITS, CELLS, Counts, Flags, Indices, Records, Weights
+
+
+class Questions(ABC):
+    """A batch of questions, each of which is a set of possible records."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def counts(self, records: Records, part: slice) -> Counts:
+        """For each question, of how many records of a part it is true."""
+
+    @abstractmethod
+    def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The probability of each if the label is fair and features agree with it by their edges.
+
+        Given the label, features are independent, and feature j equals it with probability
+        1/2 + edges[j].
+        """
+
+    @abstractmethod
+    def __getitem__(self, places: slice) -> Self:
+        """Some of them, in order."""
+
+
+@dataclass(frozen=True)
+class Agreements(Questions):
+    """Is this feature equal to the label? One question a feature."""
+
+    features: Indices
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def counts(self, records: Records, part: slice) -> Counts:
+        """In how many records."""
+        return records.agree_counts(self.features, part)
+
+    def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """By definition."""
+        return 0.5 + edges[self.features]
+
+    def __getitem__(self, places: slice) -> Agreements:
+        return Agreements(self.features[places])
+
+
+@dataclass(frozen=True)
+class Memberships(Questions):
+    """Has the record this feature? One question a feature; the label does not matter."""
+
+    features: Indices
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def counts(self, records: Records, part: slice) -> Counts:
+        """How many records."""
+        return records.true_counts(self.features, part)
+
+    def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Even, whatever the edges, as the label is fair."""
+        return np.full(len(self), 0.5)
+
+    def __getitem__(self, places: slice) -> Memberships:
+        return Memberships(self.features[places])
+
+
+@dataclass(frozen=True)
+class Votes(Questions):
+    """Is this vote of the features right about the label? One question a row of weights.
+
+    With ``beyond`` the question is instead whether the score is larger than that.
+    """
+
+    weights: Weights
+    beyond: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", np.atleast_2d(np.asarray(self.weights, dtype=np.int32)))
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def counts(self, records: Records, part: slice) -> Counts:
+        """About how many records."""
+        return records.vote_counts(self.weights, part, self.beyond)
+
+    def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Exactly: the law of a score, given the label, is a convolution over the features."""
+        edges = edges[: self.weights.shape[1]]
+        if self.beyond is None and not edges.any():
+            return np.full(len(self), 0.5)  # the label is a coin that features know nothing of
+        having, without = (_score_laws(self.weights, 0.5 + side * edges) for side in (1, -1))
+        scores = np.arange(having.shape[1]) - having.shape[1] // 2
+        if self.beyond is None:
+            right = having[:, scores > 0].sum(axis=1) + without[:, scores <= 0].sum(axis=1)
+        else:
+            right = (having + without)[:, scores > self.beyond].sum(axis=1)
+        return np.asarray(right / 2.0)
+
+    def __getitem__(self, places: slice) -> Votes:
+        return Votes(self.weights[places], self.beyond)
+
+
+@dataclass(frozen=True)
+class Ablations(Questions):
+    """Is a vote still right without the eight features of a row? One question a row."""
+
+    weights: Weights
+    rows: Indices
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def counts(self, records: Records, part: slice) -> Counts:
+        """About how many records."""
+        return records.ablated_counts(self.weights, self.rows, part)
+
+    def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """As of the votes that are left."""
+        padded = np.zeros((len(self.rows), 8 * -(-len(self.weights) // 8)), dtype=np.int32)
+        padded[:, : len(self.weights)] = self.weights
+        for left, row in zip(padded, self.rows.tolist(), strict=True):
+            left[8 * row : 8 * row + 8] = 0
+        return Votes(padded).probabilities(edges)
+
+    def __getitem__(self, places: slice) -> Ablations:
+        return Ablations(self.weights, self.rows[places])
+
+
+@dataclass(frozen=True)
+class Joints(Questions):
+    """Is a vote right, and does a feature that has no part in it agree? One question a feature."""
+
+    weights: Weights
+    features: Indices
+
+    def __post_init__(self) -> None:
+        if self.weights[self.features[self.features < len(self.weights)]].any():
+            raise ValueError("a feature that has a part in the vote")
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def counts(self, records: Records, part: slice) -> Counts:
+        """In how many records."""
+        return records.joint_counts(self.weights, self.features, part)
+
+    def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """A product: given the label, the feature and the vote are independent."""
+        return Votes(self.weights).probabilities(edges) * (0.5 + edges[self.features])
+
+    def __getitem__(self, places: slice) -> Joints:
+        return Joints(self.weights, self.features[places])
+
+
+@dataclass(frozen=True)
+class Lookups(Questions):
+    """Does this table know the label? One question a row, with a prediction for each cell."""
+
+    predictions: Flags
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    def counts(self, records: Records, part: slice) -> Counts:
+        """For how many records."""
+        return records.lookup_counts(self.predictions, part)
+
+    def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The sum over the cells of what the label predicted there has."""
+        edges = edges[:CELL_BITS]
+        cells = np.arange(CELLS)
+        chances = 0.5 + (2 * (cells[:, None] >> np.arange(len(edges)) & 1) - 1) * edges
+        there = cells < 2 ** len(edges)  # records with fewer features are in the first cells only
+        having, without = there * chances.prod(axis=1), there * (1.0 - chances).prod(axis=1)
+        return np.asarray(np.where(self.predictions, having, without).sum(axis=1) / 2.0)
+
+    def __getitem__(self, places: slice) -> Lookups:
+        return Lookups(self.predictions[places])
+
+
+def _score_laws(weights: Weights, chances: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """For each row, probabilities of the scores -top to top; a feature is there by its chance."""
+    top = int(np.abs(weights).sum(axis=1).max())
+    laws = np.zeros((len(weights), 2 * top + 1))
+    laws[:, top] = 1.0
+    for column, chance in zip(weights.T, chances.tolist(), strict=True):
+        for weight in np.unique(column[column != 0]).tolist():
+            rows = laws[column == weight]
+            there, not_there = np.roll(rows, weight, axis=1), np.roll(rows, -weight, axis=1)
+            laws[column == weight] = chance * there + (1.0 - chance) * not_there
+    return laws

@@ -1,0 +1,77 @@
+"""What all of a contest share: sizes, how many may be asked, and what is promised."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from surehold.errors import InvalidInput
+
+_MOST_BYTES = 2**30  # of features; some attacks hold four times as much
+_MOST_RECORDS = 10**8
+
+
+def whole(name: str, value: object, least: int) -> int:
+    """A plain whole number, of NumPy or not, that is large enough."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise InvalidInput(name, f"a whole number of at least {least}", value)
+    return number
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Data that grows from n0 to n records, of which up to ``queries`` are asked.
+
+    Each defender is to answer within ``alpha``, if it is one that can choose, all answers together
+    right with probability 1 - ``beta``.
+    """
+
+    n0: int
+    n: int
+    queries: int
+    alpha: float
+    beta: float
+
+    def __post_init__(self) -> None:
+        for name, least in (("n0", 10), ("n", 10), ("queries", 2)):
+            object.__setattr__(self, name, whole(name, getattr(self, name), least))
+        if self.n < self.n0:
+            raise InvalidInput("n", f"at least n0 = {self.n0:,}", self.n)
+        if self.n > _MOST_RECORDS:
+            raise InvalidInput("n", f"at most {_MOST_RECORDS:,} records, held in memory", self.n)
+        for name in ("alpha", "beta"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0.0 < value < 1.0:
+                raise InvalidInput(name, "strictly between 0 and 1", value)
+        if self.n * self.queries > 8 * _MOST_BYTES:
+            most = 8 * _MOST_BYTES // self.n
+            raise InvalidInput(
+                "queries",
+                f"at most {most:,} for {self.n:,} records, which are held in memory",
+                self.queries,
+                "ask fewer, or of fewer records",
+            )
+
+    @property
+    def grows(self) -> bool:
+        """Whether records arrive while questions are asked."""
+        return self.n > self.n0
+
+    def stops(self, count: int) -> list[int]:
+        """So many sizes from n0 to n, evenly; only n if the data does not grow."""
+        if not self.grows or count == 1:
+            return [self.n]
+        return [self.n0 + (self.n - self.n0) * i // (count - 1) for i in range(count)]
+
+    def visits(self, count: int) -> list[int]:
+        """So many occasions to ask: at so many sizes, or at the one there is."""
+        return self.stops(count) if self.grows else [self.n] * count
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)

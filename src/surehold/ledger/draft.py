@@ -1,0 +1,289 @@
+"""A draft: the entries of one transaction, which nobody else sees until they are committed."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from surehold.errors import InvalidInput, RequestRefused
+from surehold.ledger.entries import Entry, Kind, State, next_entry
+from surehold.ledger.filter import Filter, UncommittedFilter
+from surehold.ledger.policy import Policy
+from surehold.ledger.store import Store
+from surehold.ledger.tables import Pending, RoundTotals, Segment, Spent
+from surehold.ledger.view import View, question
+from surehold.queries import Form
+
+TELLING = 100
+"""Records that two appends can't have in common by chance; fewer may well be alike."""
+
+FREE_A_DAY = 1000
+"""Entries that one analyst may add in a day (UTC) without being charged for any of them."""
+_DAY = 86_400
+
+
+class Draft(View):
+    """A ledger as it will be: what is added here is seen here, and nowhere else before the end."""
+
+    def __init__(
+        self,
+        store: Store,
+        policy: Policy,
+        head: Entry,
+        state: State,
+        filter: Filter,
+        clock: Callable[[], float],
+    ) -> None:
+        self.store, self.policy = store, policy
+        self._head, self.state = head, state
+        self.filter: UncommittedFilter = UncommittedFilter(filter)
+        self._clock = clock
+        self._added: list[Entry] = []
+        self._new_asked: dict[bytes, Entry] = {}
+        self._new_charged: dict[bytes, Entry] = {}
+        self._rounds: dict[int, RoundTotals] = {}
+        self._spending: dict[str, Spent] = {}
+
+    # ----------------------------------------------------------------------------- records
+
+    def check_new(self, content: str, count: int) -> None:
+        """Refuse records that were appended before: counted twice, they void every width."""
+        entry = self.store.brought(content) if count >= TELLING else None
+        if entry is not None:
+            required = "one that was not made before, as no width holds if records count twice"
+            got = f"the {count:,} records of entry {entry:,}"
+            hint = "say again (--again) if they are new all the same"
+            raise InvalidInput("an append", required, got, hint)
+
+    def appended(self, key: str | None, content: str, likeness: str = "") -> Entry | None:
+        """The append that a caller's key stands for, which is one of this content.
+
+        Or of the same records, by their values, if they came in another file.
+        """
+        entry = None if key is None else self.keyed(key)
+        is_same = entry is None or entry.read().get("content") == content
+        if entry is not None and not is_same and self.store.brought(likeness) != entry.seq:
+            required = "new for each append: it was used for another one, or for a query"
+            raise InvalidInput("key", required, key)
+        return entry
+
+    def add_rows(self, rows: str, count: int, key: str | None = None) -> Entry:
+        """A small append, which waits in the database."""
+        start = self.state.records
+        self.store.add_pending(Pending(start, count, rows))
+        body = {"start": start, "count": count, "content": content_of(rows), "segments": []}
+        return self._add_append(body, self.state.grown(count, self._now()), key)
+
+    def add_segments(
+        self, segments: Sequence[Segment], likeness: str, key: str | None = None
+    ) -> Entry:
+        """A large append, whose files are durable already; ``likeness`` is that of its values."""
+        count = sum(segment.count for segment in segments)
+        body = {
+            "start": self.state.records,
+            "count": count,
+            "content": content_of_files(segment.digest for segment in segments),
+            "likeness": likeness,
+            "segments": [_described(segment) for segment in segments],
+        }
+        state = self.state.grown(count, self._now())
+        for segment in segments:
+            self.store.add_segment(segment)
+            state = state.sealed(segment.digest, segment.count)
+        return self._add_append(body, state, key)
+
+    def _add_append(self, body: Mapping[str, Any], after: State, key: str | None) -> Entry:
+        entry = self._add("append", {**body, **_salt()}, after, key)
+        for content in contents_of(body):
+            self.store.note_content(content, entry.seq)
+        return entry
+
+    def seal(self, segment: Segment) -> Entry:
+        """What was pending is in a file now, which is durable already."""
+        self.store.add_segment(segment)
+        self.store.drop_pending(segment.start + segment.count)
+        state = self.state.grown(0, self._now()).sealed(segment.digest, segment.count)
+        return self._add("seal", {**_described(segment), **_salt()}, state)
+
+    def register(self, statistic: Mapping[str, Any]) -> None:
+        """Keep what a custodian declares of a statistic; the same again changes nothing."""
+        known = self.registered.get(statistic["name"])
+        if known == dict(statistic):
+            return
+        if known is not None:
+            required = f"as it was registered: {known}"
+            hint = "give the changed one another name"
+            raise InvalidInput("the statistic", required, dict(statistic), hint)
+        self._add("register", {"statistic": dict(statistic)}, self._unchanged())
+
+    # ----------------------------------------------------------------------------- answers
+
+    def add_charge(self, body: Mapping[str, Any], form: Form, round: int, key: str | None) -> Entry:
+        """Charge every record of the round for a query that is answered later.
+
+        Once it is durable records may be touched, and whatever happens then, the charge stays.
+        """
+        units, after = self._take(body["analyst"], form, round)
+        asked = {"canonical": form.canonical, "round": round, "charge": str(units), **body}
+        entry = self._add("charge", {**asked, "time": after.time}, after, key)
+        self._new_charged[question(form.canonical, round)] = entry
+        return entry
+
+    def add_answer(
+        self, body: Mapping[str, Any], form: Form, round: int, key: str | None = None
+    ) -> Entry:
+        """Keep an answer, and charge for it if that was not done before."""
+        asked = question(form.canonical, round)
+        charge = self.charged(form.canonical, round)
+        if charge is None:
+            units, after = self._take(body["analyst"], form, round)
+            paid: dict[str, Any] = {"charge": str(units)}
+        else:
+            after, bill = self._unchanged(), charge.read()
+            paid = {name: bill[name] for name in ("charge", "query", "analyst")}
+            paid |= {"charged": charge.seq} | ({"key": bill["key"]} if "key" in bill else {})
+            self.store.drop_charged(asked)
+            self._new_charged.pop(asked, None)
+            key = None  # the charge has it
+        left = self.policy.answers_left(self.filter, round, after.answers)
+        told = {**body, **paid, "left": left}
+        return self._add_told("answer", told, form.canonical, round, key, after)
+
+    def _take(self, analyst: str, form: Form, round: int) -> tuple[int, State]:
+        """What a query costs, taken off the budget, and the state after that."""
+        units = self.policy.charge(form, round)
+        self.filter.charge(round, units)
+        more = self._rounds.get(round, RoundTotals(round, 0, 0))
+        answers, price = more.answers + form.slots, more.price + form.price
+        self._rounds[round] = RoundTotals(round, answers, price)
+        self._spending[analyst] = self.spent_by(analyst).plus(units, form.slots)
+        return units, self.state.charged(units, self._now(), form.slots)
+
+    def add_derived(
+        self, body: Mapping[str, Any], canonical: str, round: int, key: str | None, free: bool
+    ) -> Entry:
+        """What follows from answers that were given; ``free`` if no part of it was charged now."""
+        told = {**body, "left": self.answers_left(round)}
+        if free:
+            self._take_free(body["analyst"])
+            told["free"] = True
+        return self._add_told("derived", told, canonical, round, key, self._unchanged())
+
+    def add_key(self, key: str, entry: Entry, analyst: str) -> None:
+        """One more key stands for an answer that was given before, or for its charge."""
+        self._take_free(analyst)
+        body = {"key": key, "answer": entry.seq, "analyst": analyst}
+        self._chain("key", body, self._unchanged())
+        self.store.note_key(key, entry.seq)
+
+    def _take_free(self, analyst: str) -> None:
+        """One more entry that nobody is charged for; refused beyond a number for each day."""
+        now = self._now()
+        day = day_of(now)
+        if self.store.free_entries(analyst, day) >= FREE_A_DAY:
+            reason = (
+                f"analyst {analyst!r} has added {FREE_A_DAY:,} free entries to the ledger today "
+                "(keys for recorded answers, and results that follow from them)"
+            )
+            hint = "ask without a key: a recorded answer is told again for free, without an entry"
+            raise RequestRefused(429, reason, hint, (day + 1) * _DAY - now)
+        self.store.note_free(analyst, day)
+
+    def _add_told(
+        self,
+        kind: Kind,
+        told: Mapping[str, Any],
+        canonical: str,
+        round: int,
+        key: str | None,
+        after: State,
+    ) -> Entry:
+        """Anything that an analyst is told: found again by its question, and by its key."""
+        body = {"canonical": canonical, "round": round, **told, "time": after.time}
+        entry = self._add(kind, body, after, key)
+        self._new_asked[question(canonical, round)] = entry
+        return entry
+
+    # ----------------------------------------------------------------------------- reading
+
+    def spent_by(self, analyst: str) -> Spent:
+        """What one analyst's questions were charged."""
+        known = self._spending.get(analyst)
+        return super().spent_by(analyst) if known is None else known
+
+    def _asked(self, asked: bytes) -> Entry | None:
+        return self._new_asked.get(asked) or super()._asked(asked)
+
+    def _charged(self, asked: bytes) -> Entry | None:
+        return self._new_charged.get(asked) or super()._charged(asked)
+
+    # ----------------------------------------------------------------------------- the end
+
+    def flush(self) -> None:
+        """Write what is gathered, all at once, which is quicker than one by one."""
+        self.store.add(*self._added)
+        self.store.note_asked(self._new_asked)
+        self.store.note_charged(self._new_charged)
+        for more in self._rounds.values():
+            self.store.note_round(more)
+        for analyst, spent in self._spending.items():
+            self.store.note_spending(analyst, spent)
+
+    def _add(
+        self, kind: Kind, body: Mapping[str, Any], after: State, key: str | None = None
+    ) -> Entry:
+        entry = self._chain(kind, body if key is None else {**body, "key": key}, after)
+        if key is not None:
+            self.store.note_key(key, entry.seq)
+        return entry
+
+    def _chain(self, kind: Kind, body: Mapping[str, Any], after: State) -> Entry:
+        """The next entry, which is now the head."""
+        self._head, self.state = next_entry(self._head, kind, body, after), after
+        self._added.append(self._head)
+        return self._head
+
+    def _unchanged(self) -> State:
+        """The state, some time later."""
+        return self.state.grown(0, self._now())
+
+    def _now(self) -> float:
+        """Time never goes back in a ledger, whatever the clock does."""
+        return max(float(self._clock()), self.state.time)
+
+
+def day_of(time: float) -> int:
+    """The day (UTC) of a time, by its number."""
+    return int(time // _DAY)
+
+
+def content_of(text: str) -> str:
+    """The hash of what an append brought, as rows of text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def content_of_files(digests: Iterable[str]) -> str:
+    """The hash of what an append brought, as files of these digests."""
+    return content_of(" ".join(digests))
+
+
+def contents_of(append: Mapping[str, Any]) -> list[str]:
+    """What an append is known again by, if it is made once more."""
+    found = [append["content"]] if append["count"] >= TELLING else []
+    return [*found, append["likeness"]] if "likeness" in append else found
+
+
+def _salt() -> dict[str, str]:
+    """So that nobody who guesses records can check the guess against a published head."""
+    return {"salt": uuid.uuid4().hex}
+
+
+def _described(segment: Segment) -> dict[str, Any]:
+    return {
+        "start": segment.start,
+        "count": segment.count,
+        "digest": segment.digest,
+        "bytes": segment.bytes,
+    }

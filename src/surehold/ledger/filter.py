@@ -1,0 +1,187 @@
+"""The filter: decides, before any data is touched, whether a charge fits.
+
+Algorithm 2 of the paper in exact arithmetic, and with a budget for each record as in
+sharp-bound.md, section 9: a query at round t is admitted while the charge of every record
+s <= t stays within that record's budget. All records of a piece have the same budget and the first
+of them is exposed most, so it speaks for all. With one piece this is the paper's filter, one
+running sum.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Protocol
+
+
+class Filter(Protocol):
+    """Decides by sizes and charges alone. Units are those of :mod:`surehold.mechanisms.charge`."""
+
+    def remaining(self, round: int) -> int:
+        """The largest charge that fits at a round."""
+
+    def admits(self, round: int, units: int) -> bool:
+        """Whether a charge fits."""
+
+    def charge(self, round: int, units: int) -> None:
+        """Take an admitted charge off."""
+
+
+class RecordFilter:
+    """What is left of each piece's budget, in exact units.
+
+    ``firsts`` are the first records of the pieces, from 1 on, and ``budgets`` what each may be
+    charged. Asking and charging take O(log pieces).
+
+    >>> one = RecordFilter([1], [10])
+    >>> one.charge(500, 4)
+    >>> one.remaining(500)
+    6
+    >>> two = RecordFilter([1, 101], [10, 3])  # records from the 101st on have less
+    >>> two.remaining(100), two.remaining(101)
+    (10, 3)
+    """
+
+    def __init__(self, firsts: Sequence[int], budgets: Sequence[int]) -> None:
+        if not firsts or firsts[0] != 1 or len(firsts) != len(budgets):
+            raise ValueError("pieces start at record 1 and have one budget each")
+        if any(b <= a for a, b in pairwise(firsts)):
+            raise ValueError("pieces are in increasing order")
+        self._firsts = list(firsts)
+        self._leaves = 1
+        while self._leaves < len(firsts):
+            self._leaves *= 2
+        # A heap-shaped tree: _least[i] is the least budget left below node i, and _taken[i] what
+        # was charged to all of it and has not been handed down.
+        padding = [max(budgets)] * (self._leaves - len(budgets))
+        self._least = [0] * self._leaves + [*budgets, *padding]
+        self._taken = [0] * (2 * self._leaves)
+        for node in range(self._leaves - 1, 0, -1):
+            self._least[node] = min(self._least[2 * node], self._least[2 * node + 1])
+
+    def remaining(self, round: int) -> int:
+        """The largest charge that fits at a round: the least that is left of the records in it."""
+        taken, least = 0, None
+        for node, is_whole in self._path(round):
+            if is_whole:
+                here = self._least[node] - taken
+                least = here if least is None else min(least, here)
+            else:
+                taken += self._taken[node]
+        assert least is not None
+        return least
+
+    def admits(self, round: int, units: int) -> bool:
+        """Whether a charge fits."""
+        return units <= self.remaining(round)
+
+    def charge(self, round: int, units: int) -> None:
+        """Charge every record up to the round."""
+        if not 0 <= units <= self.remaining(round):
+            raise ValueError("a charge that was not admitted")
+        partial = []
+        for node, is_whole in self._path(round):
+            if is_whole:
+                self._least[node] -= units
+                self._taken[node] += units
+            else:
+                partial.append(node)
+        for node in reversed(partial):
+            below = min(self._least[2 * node], self._least[2 * node + 1])
+            self._least[node] = below - self._taken[node]
+
+    def _path(self, round: int) -> list[tuple[int, bool]]:
+        """The nodes that make up the pieces in a round, and those above that are only partly in.
+
+        From the root down to the last piece in it: a left child on the way is wholly in.
+        """
+        stop = bisect_right(self._firsts, round)
+        path: list[tuple[int, bool]] = []
+        node, size = 1, self._leaves
+        while stop < size:
+            path.append((node, False))
+            size //= 2
+            if stop > size:
+                path.append((2 * node, True))
+                node, stop = 2 * node + 1, stop - size
+            else:
+                node = 2 * node
+        path.append((node, True))
+        return path
+
+
+class CappedFilter:
+    """Another filter, of which no more than ``most`` may be taken: what one analyst may spend."""
+
+    def __init__(self, whole: Filter, most: int) -> None:
+        self._whole, self._most = whole, most
+
+    def remaining(self, round: int) -> int:
+        """What is left of both."""
+        return max(0, min(self._whole.remaining(round), self._most))
+
+    def admits(self, round: int, units: int) -> bool:
+        """Whether a charge fits both."""
+        return units <= self.remaining(round)
+
+    def charge(self, round: int, units: int) -> None:
+        """Take an admitted charge off both."""
+        if units > self._most:
+            raise ValueError("a charge that was not admitted")
+        self._whole.charge(round, units)
+        self._most -= units
+
+
+class FixedFilter:
+    """The filter of a schedule whose queries may not be moved: each round has its own budget.
+
+    The paper's certificates for fixed schedules are proved for just the schedule they are given.
+    """
+
+    def __init__(self, budgets: Mapping[int, int]) -> None:
+        self._left = dict(budgets)
+
+    def remaining(self, round: int) -> int:
+        """What is left of a round's budget."""
+        return self._left[round]
+
+    def admits(self, round: int, units: int) -> bool:
+        """Whether a charge fits."""
+        return units <= self._left[round]
+
+    def charge(self, round: int, units: int) -> None:
+        """Charge a round."""
+        if not 0 <= units <= self._left[round]:
+            raise ValueError("a charge that was not admitted")
+        self._left[round] -= units
+
+
+class UncommittedFilter:
+    """Another filter, and charges at one round that are taken off it once they are durable."""
+
+    def __init__(self, whole: Filter) -> None:
+        self._whole = whole
+        self._round, self._units = 0, 0
+
+    def remaining(self, round: int) -> int:
+        """What is left after the charges, all of which expose the records of the same round."""
+        if self._units and round != self._round:
+            raise ValueError("charges of one transaction are at one round")
+        return self._whole.remaining(round) - self._units
+
+    def admits(self, round: int, units: int) -> bool:
+        """Whether a charge fits."""
+        return units <= self.remaining(round)
+
+    def charge(self, round: int, units: int) -> None:
+        """Note an admitted charge."""
+        if not 0 <= units <= self.remaining(round):
+            raise ValueError("a charge that was not admitted")
+        self._round, self._units = round, self._units + units
+
+    def commit(self) -> Filter:
+        """Take the charges off the other filter."""
+        if self._units:
+            self._whole.charge(self._round, self._units)
+        return self._whole

@@ -1,0 +1,242 @@
+"""The ledger of one dataset: what happened, in order, and where that leaves the budget."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from surehold.errors import LedgerCorrupt, StorageFailed, SureholdError
+from surehold.ledger.draft import Draft
+from surehold.ledger.entries import GENESIS, State, next_entry
+from surehold.ledger.policy import Policy
+from surehold.ledger.store import Store
+from surehold.ledger.tables import Spent
+from surehold.ledger.view import View
+from surehold.ledger.witness import Witness
+from surehold.planning import Plan
+from surehold.queries import Schema
+
+FILE = "ledger.sqlite"
+WITNESS = "witness"
+_WHAT = "the ledger"
+_OTHER_CHARGES = "its index says other charges than its entries"
+
+Clock = Callable[[], float]
+
+
+class Ledger(View):
+    """Opened, checked and ready to be written; one writer at a time among all processes.
+
+    Opening reads no record and few entries: it checks the first and the last, the witness, the
+    manifest, and the counts by round. :func:`surehold.ledger.replay.replay` checks the rest.
+
+    Reads have a connection of their own, so that none waits for whoever is writing.
+    """
+
+    def __init__(self, folder: Path, clock: Clock = time.time, is_witnessed: bool = True) -> None:
+        self.folder = folder
+        self._clock = clock
+        self._in_doubt = False  # whether the last commit is there
+        self._writer = Store(folder / FILE)  # it brings an older database up to date, if need be
+        try:
+            self.store = Store(folder / FILE, reading=True)
+            self._witness = Witness(folder / WITNESS)
+            created = _created(self.store)
+            self.fingerprint = fingerprint_of(created)
+            # Before the ledger: others may go on writing.
+            witnessed = self._witness.read() if is_witnessed else None
+            with self.store.reading():
+                self._check_ends()
+                if witnessed is not None:
+                    self._check_witnessed(*witnessed)
+                self.dataset, plan, self.schema = _read(created)
+                self.policy = Policy(plan)
+                self._reload(self.store)
+                self.check_sums()
+            if not self._is_spending_whole():
+                self._mend_spending()
+        except BaseException:
+            self.close()
+            raise
+
+    def _is_spending_whole(self) -> bool:
+        """Whether what analysts were charged is what was charged."""
+        with self.store.reading():
+            self.refresh()
+            total = Spent(0, 0)
+            for spent in self.store.spending().values():
+                total = total.plus(*spent)
+            return total == (self.state.spent, self.state.answers)
+
+    def _mend_spending(self) -> None:
+        """A program of an earlier version may have gone on writing: the entries know."""
+        with self._writer.writing():
+            self._writer.mend_spending()
+        if not self._is_spending_whole():
+            raise LedgerCorrupt(_WHAT, "what its analysts were charged is not what was charged")
+
+    @classmethod
+    def create(
+        cls, folder: Path, dataset: str, plan: Plan, schema: Schema, clock: Clock = time.time
+    ) -> None:
+        """Write the first entry into an empty folder."""
+        Policy(plan)  # a plan that can't be run is refused before anything is written
+        body = {
+            "dataset": dataset,
+            "plan": plan.to_dict(),
+            "columns": schema.to_dict(),
+        }
+        body = json.loads(json.dumps(body))  # as it will be read back
+        state = State(dataset=fingerprint_of(body), time=clock())
+        entry = next_entry(None, "create", body, state)
+        store = Store.create(folder / FILE)
+        with store.writing():
+            store.add(entry)
+        store.close()
+        Witness.create(folder / WITNESS, entry)
+
+    def refresh(self) -> State:
+        """Take in what other processes have written since."""
+        with self.store.lock:
+            if self._in_doubt or self.store.last() != self._head.seq:
+                with self.store.reading():
+                    self._reload(self.store)
+            return self.state
+
+    @contextmanager
+    def writing(self) -> Iterator[Draft]:
+        """A draft of what comes next: all or nothing, durable at the end, and only then witnessed.
+
+        Within it everything is read of the draft, never of the ledger, which does not know it yet.
+        """
+        with self._writer.lock:  # of the threads of this process, one at a time
+            if self._in_doubt:
+                self._writer.reopen()
+            try:
+                with self._writer.writing():
+                    with self.store.lock:
+                        if self._in_doubt or self._writer.last() != self._head.seq:
+                            self._reload(self._writer)
+                        parts = (self._head, self.state, self.filter)
+                    draft = Draft(self._writer, self.policy, *parts, self._clock)
+                    yield draft
+                    draft.flush()
+                self._in_doubt = False
+            except StorageFailed as error:
+                self._in_doubt = self._in_doubt or error.kept is None
+                raise
+            with self.store.lock:
+                if draft.head.seq != parts[0].seq:
+                    self._head, self.state = draft.head, draft.state
+                    self.filter = draft.filter.commit()
+                    self._witness.write(self._head)
+
+    def repair_witness(self) -> None:
+        """Make the witness anew: from now on the ledger is known to have come this far."""
+        Witness.create(self.folder / WITNESS, self._head)
+
+    def close(self) -> None:
+        """Let go of the files; closing twice does nothing more."""
+        if hasattr(self, "store"):
+            self._writer.close_with(self.store)
+        else:
+            self._writer.close()
+
+    # ----------------------------------------------------------------------------- opening
+
+    def _reload(self, store: Store) -> None:
+        head = store.head()
+        state, filter = head.state(), self.policy.new_filter()
+        if len(self.policy.rounds) > 1:
+            charges = self._charges(store)
+            if sum(units for _, units in charges) != state.spent:
+                raise LedgerCorrupt(_WHAT, _OTHER_CHARGES, head.seq)
+        else:  # one piece: only the sum matters
+            charges = [(self.policy.first_round, state.spent)]
+        for round, units in charges:
+            if not filter.admits(round, units):
+                raise LedgerCorrupt(_WHAT, "more was charged than the plan allows", head.seq)
+            filter.charge(round, units)
+        self._head, self.state, self.filter = head, state, filter
+
+    def _charges(self, store: Store) -> list[tuple[int, int]]:
+        """Rounds and what was charged at each, as the index has it."""
+        policy, counts = self.policy, store.rounds()
+        if policy.rounds and not {total.round for total in counts} <= set(policy.rounds):
+            raise LedgerCorrupt(_WHAT, "its index has rounds that are not in the plan")
+        charge = policy.mechanism.charge
+        return [(total.round, total.price * charge(total.round)) for total in counts]
+
+    def _check_ends(self) -> None:
+        """The head follows what is before it, and belongs to what was created."""
+        head = self.store.head()
+        previous = self.store.entry(head.seq - 1)
+        before = GENESIS if head.seq == 1 else None if previous is None else previous.hash
+        if before is None or not head.follows(before):
+            raise LedgerCorrupt(_WHAT, "its last entry does not follow the one before it", head.seq)
+        if head.state().dataset != self.fingerprint:
+            raise LedgerCorrupt(_WHAT, "its plan or its columns are not those it began with", 1)
+
+    def _check_witnessed(self, seq: int, digest: bytes) -> None:
+        """The witness saw nothing newer than the head, and no other."""
+        head, seen = self.store.head(), self.store.entry(seq)
+        if seen is None and seq > head.seq:
+            reason = (
+                f"it ends at entry {head.seq:,}, but had come to {seq:,} before: it is an older "
+                "copy, and would give the same records a fresh budget"
+            )
+            raise LedgerCorrupt(_WHAT, reason)
+        if seen is None or seen.hash != digest:
+            raise LedgerCorrupt(_WHAT, "it is not the one that its witness saw", seq)
+
+    def check_sums(self) -> None:
+        """The tables beside the entries say what the last entry says."""
+        manifest, end = State(), 0
+        for segment in self.store.segments():
+            end = _continued(end, segment.start, segment.count)
+            manifest = manifest.sealed(segment.digest, segment.count)
+        for pending in self.store.pending():
+            end = _continued(end, pending.start, pending.count)
+        if manifest.manifest != self.state.manifest:
+            raise LedgerCorrupt("the manifest", "it lists other segments than the ledger sealed")
+        if end != self.state.records:
+            reason = f"it holds {end:,} records where the ledger has {self.state.records:,}"
+            raise LedgerCorrupt("the manifest", reason)
+        if sum(total.answers for total in self.store.rounds()) != self.state.answers:
+            raise LedgerCorrupt(_WHAT, "its index does not have as many answers as its entries")
+        if sum(units for _, units in self._charges(self.store)) != self.state.spent:
+            raise LedgerCorrupt(_WHAT, _OTHER_CHARGES)
+
+
+def fingerprint_of(created: Mapping[str, Any]) -> str:
+    """What binds plan, columns and data: every entry carries it, and so does every segment."""
+    parts = [created.get(name) for name in ("dataset", "plan", "columns")]
+    text = json.dumps(parts, allow_nan=False, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _created(store: Store) -> dict[str, Any]:
+    entry = store.entry(1)
+    if entry is None or entry.kind != "create" or not entry.follows(GENESIS):
+        raise LedgerCorrupt(_WHAT, "its first entry is not the one it was created with", 1)
+    return entry.read()
+
+
+def _read(created: Mapping[str, Any]) -> tuple[str, Plan, Schema]:
+    try:
+        plan, columns = Plan.from_dict(created["plan"]), Schema.of(created["columns"])
+        return str(created["dataset"]), plan, columns
+    except (SureholdError, KeyError) as error:
+        reason = f"its plan or its columns can't be read ({error})"
+        raise LedgerCorrupt(_WHAT, reason, 1) from error
+
+
+def _continued(end: int, start: int, count: int) -> int:
+    if start != end or count < 1:
+        raise LedgerCorrupt("the manifest", f"records from {end + 1:,} on are not where they were")
+    return start + count

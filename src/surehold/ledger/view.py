@@ -1,0 +1,128 @@
+"""What can be read of a ledger, whether it is committed or still being written."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from surehold.errors import InvalidInput, LedgerCorrupt
+from surehold.ledger.entries import Entry, State
+from surehold.ledger.filter import CappedFilter, Filter
+from surehold.ledger.policy import Policy
+from surehold.ledger.store import Store
+from surehold.ledger.tables import Spent
+from surehold.planning import Plan
+from surehold.queries import CustomMeasure, Declared, Form, NumberForm, SelectForm
+
+
+class Room(NamedTuple):
+    """What is left: of the budget, which a filter knows, and of the plan's answers."""
+
+    filter: Filter
+    answers: int
+
+
+class View:
+    """Where a dataset stands: its state, its filter, and what was asked of it."""
+
+    store: Store
+    policy: Policy
+    state: State
+    filter: Filter
+    _head: Entry
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that the dataset was created with."""
+        return self.policy.plan
+
+    @property
+    def head(self) -> Entry:
+        """The last entry."""
+        return self._head
+
+    def answers_left(self, round: int, room: Room | None = None) -> int:
+        """How many more answers fit at a round, into what is left for all unless it is said."""
+        room = room or self.room()
+        fitting = room.filter.remaining(round) // self.policy.mechanism.charge(round)
+        return max(0, min(fitting, room.answers))
+
+    def fits(self, round: int, price: int, slots: int, room: Room) -> bool:
+        """Whether queries of that price, which count for so many answers, fit at a round."""
+        units = price * self.policy.mechanism.charge(round)
+        return slots <= room.answers and room.filter.admits(round, units)
+
+    def room(self) -> Room:
+        """What is left for all analysts together."""
+        return Room(self.filter, self.plan.queries - self.state.answers)
+
+    def room_within(self, limit: Spent, analyst: str) -> Room:
+        """What is left for one analyst, who may take no more than a limit in all."""
+        room, spent = self.room(), self.spent_by(analyst)
+        filter = CappedFilter(room.filter, limit.units - spent.units)
+        return Room(filter, min(room.answers, limit.answers - spent.answers))
+
+    def spent_by(self, analyst: str) -> Spent:
+        """What one analyst's questions were charged."""
+        return self.store.spent_by(analyst)
+
+    def answered(self, canonical: str, round: int) -> Entry | None:
+        """The answer that was given to this query at this round."""
+        return _checked(self._asked(question(canonical, round)), canonical, round)
+
+    def charged(self, canonical: str, round: int) -> Entry | None:
+        """The charge for this query at this round, if it was charged and not answered yet."""
+        return _checked(self._charged(question(canonical, round)), canonical, round)
+
+    def keyed(self, key: str) -> Entry | None:
+        """What a caller's key stands for: an append, an answer, or a charge without one yet."""
+        entry = self.store.keyed(key)
+        if entry is None or entry.kind != "charge":
+            return entry
+        body = entry.read()
+        return self.answered(str(body["canonical"]), int(body["round"])) or entry
+
+    def _asked(self, asked: bytes) -> Entry | None:
+        return self.store.asked(asked)
+
+    def _charged(self, asked: bytes) -> Entry | None:
+        return self.store.charged(asked)
+
+    @property
+    def registered(self) -> dict[str, dict[str, Any]]:
+        """What custodians declared of statistics, by their names."""
+        entries = (entry.read()["statistic"] for entry in self.store.of_kind("register"))
+        return {str(statistic["name"]): statistic for statistic in entries}
+
+    def declared(self, name: str) -> Declared | None:
+        """What was declared of a statistic."""
+        known = self.registered.get(name)
+        return None if known is None else Declared(*(known[field] for field in Declared._fields))
+
+    def check_registered(self, form: Form) -> None:
+        """Refuse a statistic that no custodian declared as it is asked."""
+        check_registered(form, self.declared)
+
+
+def question(canonical: str, round: int) -> bytes:
+    """The key under which an answer is found again."""
+    return hashlib.sha256(f"{round} {canonical}".encode()).digest()[:20]
+
+
+def check_registered(form: Form, declared: Callable[[str], Declared | None]) -> None:
+    """Refuse a statistic that was not ``declared`` as it is asked."""
+    forms = form.candidates if isinstance(form, SelectForm) else (form,)
+    for one in forms:
+        source = one.source if isinstance(one, NumberForm) else None
+        if isinstance(source, CustomMeasure) and declared(source.name) != source.declared:
+            required = "one that the custodian registered"
+            raise InvalidInput("the statistic", required, source.canonical)
+
+
+def _checked(entry: Entry | None, canonical: str, round: int) -> Entry | None:
+    if entry is not None:
+        body = entry.read()
+        if (body.get("canonical"), body.get("round")) != (canonical, round):
+            raise LedgerCorrupt("the ledger", "its index points to another answer", entry.seq)
+    return entry

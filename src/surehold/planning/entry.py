@@ -1,0 +1,43 @@
+"""What one certificate gives to a question, as a comparison lists it; it loads no scipy."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from surehold.planning.plans import Unknown
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one certificate gives; ``reason`` says why, where it gives nothing."""
+
+    certificate: str
+    theorem: str
+    summary: str
+    mechanism: str
+    is_prompt: bool
+    solved_for: Unknown
+    reason: str | None
+    queries: int | None = None
+    width: float | None = None
+    n0: int | None = None
+    n: int | None = None
+    sigma: float | None = None
+    terms: dict[str, float] | None = None
+    constants: dict[str, float] | None = None
+
+    @property
+    def is_useful(self) -> bool:
+        """Whether there is a result."""
+        return self.reason is None
+
+    @property
+    def result(self) -> float:
+        """The number that was asked for; 0 where there is none."""
+        found = {"queries": self.queries, "width": self.width, "records": self.n}[self.solved_for]
+        return float(found or 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as JSON has them."""
+        return asdict(self)

@@ -1,0 +1,157 @@
+"""What a plan says in plain words: its assumptions, and when something else would serve better."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from surehold.errors import Unreachable
+from surehold.numerals import counted, width
+from surehold.planning.problem import Problem, Solution, gain, objection, solve
+from surehold.theory.arrays import LARGEST_COUNT
+from surehold.theory.certificates import Batches, Growing, get
+
+# Below this gain another way of asking is not worth a sentence.
+_WORTH_SAYING = 1.1
+
+
+def assumptions(solution: Solution) -> tuple[str, ...]:
+    """What the guarantee rests on."""
+    common = [
+        "records are independent draws from one population, and when they arrive does not depend "
+        "on what they hold",
+        "the analyst learns of the records only through the answers",
+        "every query is a mean of bounded values of the records, or moves by a proven amount when "
+        "one of them is replaced",
+    ]
+    if solution.certificate.mechanism == "split":
+        common.append("every query is answered once, from records that no other query uses")
+    else:
+        common.append("the noise is Gaussian, independent and secret, and answers are clipped")
+    if solution.certificate.mechanism.endswith("batch"):
+        common.append(
+            "every batch of queries is answered from the records new at its round only, with noise "
+            "of its own (sigma and the constants are those of the widest batch)"
+        )
+    if isinstance(solution.setting, Batches):
+        common.append("the rounds and the number of queries in each are fixed before the first")
+    elif solution.certificate.mechanism != "split":
+        common.append("a filter refuses any query that would exceed a record's budget")
+    return tuple(common)
+
+
+def advice(problem: Problem, solution: Solution) -> tuple[str, ...]:
+    """Where splitting the data or waiting for it would give more."""
+    said = [
+        _about_the_cap(problem, solution),
+        _about_splitting(problem, solution),
+        _about_waiting(problem, solution),
+        _about_the_horizon(problem, solution),
+    ]
+    if solution.certificate.mechanism != "gaussian":
+        said.append("This plan is for comparison: datasets run plans of the other certificates.")
+    if solution.width.value >= 0.5:
+        said.append("A width of ±0.5 or more says little about a value between 0 and 1.")
+    if solution.queries >= LARGEST_COUNT:
+        said.append("More may fit: Surehold counts up to 10^18 queries.")
+    if problem.beta > 0.5:
+        said.append(
+            f"beta is the probability of a miss, here {problem.beta:g}; was "
+            f"{1 - problem.beta:.4g} meant?"
+        )
+    return tuple(sentence for sentence in said if sentence)
+
+
+def _about_the_cap(problem: Problem, solution: Solution) -> str | None:
+    """Who asks for K queries should know that an adaptive plan grants them at n only."""
+    setting, queries = solution.setting, solution.queries
+    if problem.unknown == "queries" or not isinstance(setting, Growing) or setting.n0 == setting.n:
+        return None
+    if solution.certificate.mechanism == "split":
+        return None
+    evenly = -(-queries * setting.n // setting.n0)
+    early = -(-queries * setting.n**2 // setting.n0**2)
+    return (
+        f"{counted(queries)} fit if they are asked once all {setting.n:,} records are there. To be "
+        f"able to ask as many evenly as the data grows, plan for {evenly:,}; at any time, "
+        f"for {early:,}."
+    )
+
+
+def _about_splitting(problem: Problem, solution: Solution) -> str | None:
+    must_wait = solution.setting.n0 < solution.setting.n and not _asks_at_the_end(solution)
+    if not solution.certificate.is_prompt:
+        late = "With split data an answer may have to wait until enough new records have arrived."
+        return late if must_wait else None
+    if objection(problem, get("split")) is not None:
+        return None
+    try:
+        other = solve(problem, get("split"))
+    except Unreachable:
+        return None
+    late = "; answers may have to wait for their records" if must_wait else ""
+    if gain(problem, solution, other) > 1.0:
+        return (
+            f"Splitting the data, fresh records for every query, would give "
+            f"{_shown(problem, other)} instead of {_shown(problem, solution)}{late}."
+        )
+    evenly = solution.queries * solution.setting.n0 // solution.setting.n
+    is_adaptive = isinstance(solution.setting, Growing)
+    if is_adaptive and problem.unknown == "queries" and other.queries > evenly:
+        return (
+            f"Splitting the data, fresh records for every query, would give {other.queries:,} "
+            f"queries; here {evenly:,} fit if asked evenly{late}."
+        )
+    return None
+
+
+def _about_the_horizon(problem: Problem, solution: Solution) -> str | None:
+    """Who fears to run past n should know what planning further would cost: little."""
+    setting, n = solution.setting, 10 * solution.setting.n
+    if problem.unknown != "queries" or not isinstance(setting, Growing) or setting.n0 == setting.n:
+        return None
+    if not solution.certificate.is_prompt or n > LARGEST_COUNT:
+        return None
+    further = replace(problem, setting=replace(setting, n=n))
+    try:
+        other = solve(further, solution.certificate)
+    except Unreachable:
+        return None
+    early, evenly = (
+        [found.queries * setting.n0**power // found.setting.n**power for found in (other, solution)]
+        for power in (2, 1)
+    )
+    if not early[0]:
+        return None
+    return (
+        f"A further horizon costs little: ten times as far, to n = {n:,}, {counted(early[0])} "
+        f"instead of {early[1]:,} would fit at n0, and {evenly[0]:,} instead of {evenly[1]:,} "
+        "evenly."
+    )
+
+
+def _asks_at_the_end(solution: Solution) -> bool:
+    return isinstance(solution.setting, Batches) and solution.setting.b == 1
+
+
+def _about_waiting(problem: Problem, solution: Solution) -> str | None:
+    waiting = problem.waiting()
+    if waiting is None or problem.unknown == "records" or not solution.certificate.is_prompt:
+        return None
+    try:
+        other = solve(waiting, solution.certificate)
+    except Unreachable:
+        return None
+    if gain(problem, solution, other) < _WORTH_SAYING:
+        return None
+    return (
+        f"Waiting until all {problem.setting.n:,} records are there and asking everything then "
+        f"would give {_shown(problem, other)} instead of {_shown(problem, solution)}."
+    )
+
+
+def _shown(problem: Problem, solution: Solution) -> str:
+    if problem.unknown == "queries":
+        return counted(solution.queries)
+    if problem.unknown == "width":
+        return f"a width of ±{width(solution.width.value)}"
+    return f"{solution.setting.n:,} records"

@@ -1,0 +1,98 @@
+"""What may be asked: inert descriptions, and the expression language they are written in."""
+
+from surehold.queries.base import Charged, Form, NumberForm, Query, ScalarQuery, Source
+from surehold.queries.cells import CellMeasure, Histogram, histogram, totals
+from surehold.queries.custom import CustomMeasure, CustomStatistic, Declared, statistic
+from surehold.queries.derived import Derived, DerivedNumber, Gate, Rate, Reading, gate, rate
+from surehold.queries.fitting import Fit, FitForm, fit
+from surehold.queries.groups import GroupMeans, means
+from surehold.queries.measure import GRID_BITS, Contrast, Measure
+from surehold.queries.models import Improvement, Model, ModelMeasure, ModelScore, ModelTable
+from surehold.queries.pairs import (
+    PairMeasure,
+    PairStatistic,
+    auc_pairs,
+    concordance,
+    gini,
+    kendall,
+    variance,
+)
+from surehold.queries.ranking import Auc, ModelAuc, ModelPairs, auc
+from surehold.queries.reading import form_of, query_of
+from surehold.queries.schema import ColumnType, Schema
+from surehold.queries.scoring import (
+    accuracy,
+    brier,
+    calibration,
+    confusion,
+    improvement,
+    loss,
+)
+from surehold.queries.selection import Select, SelectForm, select
+from surehold.queries.statistical import Difference, Statistical, difference, fraction, mean
+
+__all__ = [
+    "GRID_BITS",
+    "Auc",
+    "CellMeasure",
+    "Charged",
+    "ColumnType",
+    "Contrast",
+    "CustomMeasure",
+    "CustomStatistic",
+    "Declared",
+    "Derived",
+    "DerivedNumber",
+    "Difference",
+    "Fit",
+    "FitForm",
+    "Form",
+    "Gate",
+    "GroupMeans",
+    "Histogram",
+    "Improvement",
+    "Measure",
+    "Model",
+    "ModelAuc",
+    "ModelMeasure",
+    "ModelPairs",
+    "ModelScore",
+    "ModelTable",
+    "NumberForm",
+    "PairMeasure",
+    "PairStatistic",
+    "Query",
+    "Rate",
+    "Reading",
+    "ScalarQuery",
+    "Schema",
+    "Select",
+    "SelectForm",
+    "Source",
+    "Statistical",
+    "accuracy",
+    "auc",
+    "auc_pairs",
+    "brier",
+    "calibration",
+    "concordance",
+    "confusion",
+    "difference",
+    "fit",
+    "form_of",
+    "fraction",
+    "gate",
+    "gini",
+    "histogram",
+    "improvement",
+    "kendall",
+    "loss",
+    "mean",
+    "means",
+    "query_of",
+    "rate",
+    "select",
+    "statistic",
+    "totals",
+    "variance",
+]

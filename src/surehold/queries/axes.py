@@ -1,0 +1,306 @@
+"""What records are sorted by: an expression, and cells that are declared, never discovered."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import NoReturn, TypeAlias
+
+from surehold.errors import InvalidQuery
+from surehold.queries.branches import distributed
+from surehold.queries.canonical import canonical, number, text
+from surehold.queries.checker import checked
+from surehold.queries.expressions import (
+    Column,
+    Expression,
+    In,
+    Number,
+    Position,
+    Text,
+    Truth,
+    Type,
+)
+from surehold.queries.lexer import Kind
+from surehold.queries.parser import OPERAND, Parser
+from surehold.queries.schema import Schema
+
+Literal: TypeAlias = Number | Text | Truth
+
+MOST_CELLS = 20_000
+"""Cells of a query in all, "other" among them."""
+
+OTHER = "other"
+"""The last cell of every axis: what is in none of the others, missing values among them."""
+
+BETWEEN_AXES = " | "
+"""What stands between the labels of a crosstab's axes."""
+
+_BY_HAND = "country in ('NO', 'SE') or bins(age, 0, 18, 65)"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An operand with declared ``values``, or with ``edges`` e0 < e1 < ... of numbers.
+
+    A record is in the cell of a value if ``operand = value`` is true of it. Edges make the cells
+    [e0, e1), [e1, e2), ..., the last one closed: [e, e']. Without either, the cells are those that
+    the columns tell: :meth:`checked` fills them in.
+
+    >>> axis_of("bins(age, 0, 18, 65)").labels, axis_of("country in ('NO', 'other')").labels
+    (('[0, 18)', '[18, 65]', 'other'), ('NO', "'other'", 'other'))
+    """
+
+    operand: Expression
+    values: tuple[Literal, ...] = ()
+    edges: tuple[float, ...] = ()
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether its cells are known."""
+        return bool(self.values or self.edges)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are, "other" among them."""
+        return (len(self.values) or len(self.edges) - 1) + 1
+
+    @property
+    def numbered(self) -> Axis:
+        """The same cells of a checked axis, with numbers for texts that are not just a column."""
+        texts = tuple(value.value for value in self.values if isinstance(value, Text))
+        if not texts or isinstance(self.operand, Column):
+            return self
+        numbers = tuple(Number(float(at)) for at in range(len(texts)))
+        return Axis(distributed(Position(self.operand, texts)), numbers)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """One for each cell, no two alike."""
+        if self.edges:
+            bins = [f"[{number(low)}, {number(high)}" for low, high in pairwise(self.edges)]
+            return (*(f"{one})" for one in bins[:-1]), f"{bins[-1]}]", OTHER)
+        return (*map(_label, self.values), OTHER)
+
+    @property
+    def canonical(self) -> str:
+        """One text for all spellings, which reads back as the same axis."""
+        written = canonical(self.operand)
+        if self.edges:
+            return f"bins({written}, {_progression(self.edges) or _listed(self.edges)})"
+        if self.values:
+            # The same brackets as for the operand of an `in`.
+            values = ", ".join(map(canonical, self.values))
+            return f"{canonical(In(self.operand, (0.0,))).removesuffix('(0)')}({values})"
+        # In brackets a condition, without them an axis with declared cells.
+        return f"({written})" if isinstance(self.operand, In) else written
+
+    def checked(self, schema: Schema, text: str) -> Axis:
+        """With every column looked up and its cells declared, or InvalidQuery."""
+        if self.edges:
+            return replace(self, operand=checked(self.operand, schema, text, Type.NUMBER))
+        if self.values:
+            operand = checked(self.operand, schema, text, self.values[0].type)
+            return replace(self, operand=operand)
+        operand = checked(self.operand, schema, text, None)
+        if operand.type is Type.BOOLEAN:
+            return Axis(operand, (Truth(True), Truth(False)))
+        categories = schema.categories(operand.name) if isinstance(operand, Column) else None
+        if categories is None:
+            reason = f"the cells of {_short(canonical(self.operand))} are not declared"
+            hint = f"write which there are, as in {_BY_HAND}: they are never taken from the records"
+            raise InvalidQuery(reason, text, self.operand.position, hint)
+        return Axis(operand, tuple(map(_literal_of, categories)))
+
+
+def _literal_of(category: str | int) -> Literal:
+    return Text(category) if isinstance(category, str) else Number(float(category))
+
+
+def _label(value: Literal) -> str:
+    """As it is or, where that could be mistaken for something else, as a literal in quotes."""
+    if not isinstance(value, Text):
+        return canonical(value)
+    plain = value.value
+    mistakable = plain in ("", OTHER) or plain != plain.strip() or plain[0] == "'"
+    return text(plain) if mistakable or BETWEEN_AXES.strip() in plain else plain
+
+
+def _short(written: str) -> str:
+    return written if len(written) <= 40 else f"{written[:37]}..."
+
+
+# ------------------------------------------------------------------------------ edges
+
+
+def _listed(edges: Iterable[float]) -> str:
+    return ", ".join(map(number, edges))
+
+
+def _progression(edges: tuple[float, ...]) -> str | None:
+    """``0 to 120 by 10``, for four edges or more that such a text gives exactly."""
+    if len(edges) < 4:
+        return None
+    first, last, step = edges[0], edges[-1], float(_decimal(edges[1]) - _decimal(edges[0]))
+    if (_decimal(last) - _decimal(first)) / _decimal(step) != len(edges) - 1:
+        return None
+    if _steps(first, last, step) != edges:
+        return None
+    return f"{number(first)} to {number(last)} by {number(step)}"
+
+
+def _steps(first: float, last: float, step: float) -> tuple[float, ...]:
+    """From one number to another in steps of a third, each rounded to a double once.
+
+    >>> _steps(0.0, 0.3, 0.1)
+    (0.0, 0.1, 0.2, 0.3)
+    """
+    low, width = _decimal(first), _decimal(step)
+    count = int((_decimal(last) - low) / width)
+    return tuple(float(low + i * width) for i in range(count + 1))
+
+
+def _decimal(value: float) -> Fraction:
+    """The decimal that a number is written as, not the double that it is."""
+    return Fraction(number(value))
+
+
+# ---------------------------------------------------------------------------- reading
+
+
+def axis_of(given: str) -> Axis:
+    """The axis that a text describes, all of it."""
+    parser = Parser(given)
+    axis = read_axis(parser)
+    parser.finish()
+    return axis
+
+
+def read_axis(parser: Parser) -> Axis:
+    """The axis that starts here: ``bins(x, ...)``, ``x in (...)`` or an expression."""
+    token = parser.token
+    if token.kind is Kind.NAME and token.value.lower() == "bins" and parser.following.value == "(":
+        return _bins(parser)
+    if not _is_listed(parser):
+        return Axis(parser.expression())
+    operand = parser.expression(OPERAND)
+    parser.expect("in")
+    return Axis(operand, read_values(parser))
+
+
+def _is_listed(parser: Parser) -> bool:
+    """Whether all up to the next comma is an operand, ``in`` and a list, looking ahead only.
+
+    Lists of cells may be longer than those in expressions, which count against their size.
+    """
+    ahead = copy.copy(parser)
+    try:
+        ahead.expression(OPERAND)
+    except InvalidQuery:
+        return False
+    if not ahead.accept("in"):
+        return False
+    while ahead.token.kind is not Kind.END and not ahead.at(")"):
+        ahead.advance()
+    return not ahead.accept(")") or ahead.token.kind is Kind.END or ahead.at(",", ")")
+
+
+def read_values(parser: Parser) -> tuple[Literal, ...]:
+    """The literals of a list, in brackets, all of one type and no two the same."""
+    parser.expect("(")
+    values: dict[Literal, None] = {}
+    while not values or parser.accept(","):
+        at = parser.token.position
+        value = _value(parser)
+        if values and next(iter(values)).type is not value.type:
+            parser.refuse("cells are all numbers, all texts or all truth values", at=at)
+        if value in values:
+            parser.refuse(f"the cell {_short(canonical(value))} is declared twice", at=at)
+        values[value] = None
+    parser.expect(")")
+    return tuple(values)
+
+
+def _value(parser: Parser) -> Literal:
+    start = parser.token.position
+    if parser.at("true", "false"):
+        return Truth(parser.advance().value == "true", position=start)
+    if parser.token.kind is Kind.TEXT:
+        return Text(parser.advance().value, position=start)
+    if parser.at("null"):
+        hint = "leave it out: missing values are in the last cell, 'other'"
+        parser.refuse("null is no cell", hint)
+    return Number(_number(parser, "cells are numbers, texts, true or false"), position=start)
+
+
+def _number(parser: Parser, reason: str) -> float:
+    """A number with its sign; minus zero is zero."""
+    sign = -1.0 if parser.accept("-") else 1.0
+    if parser.token.kind is not Kind.NUMBER:
+        parser.refuse(f"{reason}, as they are, but here is {parser.token.shown}")
+    return sign * float(parser.advance().value) + 0.0
+
+
+def _bins(parser: Parser) -> Axis:
+    start = parser.advance().position
+    parser.expect("(")
+    operand = parser.expression()
+    if not parser.accept(","):
+        parser.refuse("bins need their edges", "for instance bins(age, 0, 18, 65, 120)")
+    at = parser.token.position
+    first = _number(parser, "edges are numbers")
+    if _accept_name(parser, "to"):
+        edges = _read_steps(parser, first, at)
+    else:
+        edges = _read_edges(parser, first)
+    if len(edges) < 2:
+        parser.refuse("bins need two edges or more", "for instance bins(age, 0, 18)", start)
+    parser.expect(")")
+    return Axis(operand, edges=tuple(edges))
+
+
+def _read_edges(parser: Parser, first: float) -> list[float]:
+    edges = [first]
+    while parser.accept(","):
+        at = parser.token.position
+        edges.append(_number(parser, "edges are numbers"))
+        if not edges[-2] < edges[-1]:
+            parser.refuse("edges increase from each to the next", at=at)
+    return edges
+
+
+def _read_steps(parser: Parser, first: float, at: int) -> list[float]:
+    example = "for instance bins(age, 0 to 120 by 10)"
+    last = _number(parser, "edges are numbers")
+    if not _accept_name(parser, "by"):
+        parser.refuse(f"expected 'by' and a step, but found {parser.token.shown}", example)
+    step = _number(parser, "steps are numbers")
+    reach = _decimal(last) - _decimal(first)
+    if step <= 0 or reach <= 0 or reach % _decimal(step):
+        parser.refuse("the last edge is the first one and a whole number of steps", example, at)
+    bins = reach / _decimal(step)
+    if bins >= MOST_CELLS:
+        refuse_many(int(bins) + 1, parser.text)
+    edges = _steps(first, last, step)
+    if not all(low < high for low, high in pairwise(edges)):
+        parser.refuse("the step is too small to tell one edge from the next", at=at)
+    return list(edges)
+
+
+def _accept_name(parser: Parser, name: str) -> bool:
+    """Words that mean something here only, so that columns may have them as names."""
+    if parser.token.kind is not Kind.NAME or parser.token.value.lower() != name:
+        return False
+    parser.advance()
+    return True
+
+
+def refuse_many(count: int, text: str) -> NoReturn:
+    """More cells than are answered at once."""
+    # A crosstab, or a step, can come to a number that is longer than the text.
+    shown = f"{count:,}" if count < 10**15 else "far more"
+    reason = f"it has {shown} cells, and {MOST_CELLS:,} is the most"
+    hint = "'other' counts for one on each axis; declare fewer cells, or ask in parts"
+    raise InvalidQuery(reason, text, hint=hint)

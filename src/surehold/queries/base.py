@@ -1,0 +1,138 @@
+"""What every query is: inert text; checked against the columns, a form that can be priced."""
+
+from __future__ import annotations
+
+import html
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from surehold.queries.schema import Schema
+
+Needs: TypeAlias = Literal["statistical", "low-sensitivity"]
+"""Which queries a certificate has to cover: means over records, or other functions of them too."""
+
+
+class Source(ABC):
+    """What the data works out exactly: whole numbers over a snapshot, and a divisor.
+
+    ``canonical`` tells sources apart, given the columns. Where ``is_sum`` holds the numbers add up
+    over the records, so that what is known at one round serves the next.
+    """
+
+    canonical: str
+    is_sum: ClassVar[bool]
+
+
+@dataclass(frozen=True)
+class Form(ABC):
+    """A query, checked against the columns: what it costs is known, whatever the records hold.
+
+    ``price`` is its charge, in answers to one statistical query at the same round. ``slots`` is how
+    many of the plan's answers it counts for: one for each number that is told with a width.
+    """
+
+    canonical: str
+
+    @property
+    @abstractmethod
+    def price(self) -> int:
+        """What it is charged, in answers."""
+
+    @property
+    @abstractmethod
+    def slots(self) -> int:
+        """What it takes of the number of answers that the plan has."""
+
+    @property
+    @abstractmethod
+    def needs(self) -> Needs:
+        """What a certificate has to cover."""
+
+
+@dataclass(frozen=True)
+class NumberForm(Form):
+    """One number from ``low`` to ``high`` or, where there are ``labels``, one for each cell.
+
+    A number is ``low + unit * span`` for a unit that moves by at most 1/t when one of t records is
+    replaced: a mean over records has ``span = high - low``, a statistic of sensitivity c/t has
+    ``span = c`` (sharp-bound.md, section 15). Cells may move together by ``cells_moved`` in
+    the square of their distance, in the same measure: that is the price. ``bits`` are those of the
+    grid on which values of records lie, 0 if they are exact. With a ``power`` below 1 a number
+    moves by ``span / t**power``: :meth:`span_at` is its span at one round.
+    """
+
+    source: Source
+    low: float
+    high: float
+    span: float
+    bits: int
+    labels: tuple[str, ...] | None = None
+    cells_moved: int = 1
+    asks_for: Needs = "statistical"
+    power: float = 1.0
+
+    def span_at(self, round: int) -> float:
+        """How much one of ``round`` records moves it, times ``round``; rounded up."""
+        if self.power == 1.0:
+            return self.span
+        return float(self.span * float(round) ** (1.0 - self.power) * (1.0 + 1e-12))
+
+    def top_at(self, round: int) -> float:
+        """The largest unit there can be at a round."""
+        return min((self.high - self.low) / self.span_at(round), 1.0)
+
+    @property
+    def price(self) -> int:
+        """The squared L2 sensitivity, in units of 1/t^2."""
+        return self.cells_moved
+
+    @property
+    def slots(self) -> int:
+        """Every cell is an answer."""
+        return 1 if self.labels is None else len(self.labels)
+
+    @property
+    def needs(self) -> Needs:
+        """What kind of function of the snapshot it is."""
+        return self.asks_for
+
+
+class Query(ABC):
+    """A question about the population. Two are equal if their canonical texts are.
+
+    ``text`` is kept as it was written; :func:`surehold.queries.query_of` reads ``canonical`` back.
+    """
+
+    text: str
+
+    @property
+    @abstractmethod
+    def canonical(self) -> str:
+        """One text for all spellings."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as JSON has them."""
+        return {"text": self.text, "canonical": self.canonical}
+
+    def __str__(self) -> str:
+        return self.canonical
+
+    def _repr_html_(self) -> str:
+        return f"<code>{html.escape(self.canonical)}</code>"
+
+
+class Charged(Query):
+    """A query that is answered from the data, at a price."""
+
+    @abstractmethod
+    def form(self, schema: Schema) -> Form:
+        """What it comes to with these columns; raises InvalidQuery if it makes no sense there."""
+
+
+class ScalarQuery(Charged):
+    """A charged query whose answer is one number."""
+
+    @abstractmethod
+    def form(self, schema: Schema) -> NumberForm:
+        """What it comes to with these columns."""

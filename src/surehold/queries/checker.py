@@ -1,0 +1,200 @@
+"""Look up the columns and check the types; what comes out means something for every record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import NoReturn
+
+from surehold.errors import InvalidQuery
+from surehold.queries.branches import distributed
+from surehold.queries.calls import hint_for_word
+from surehold.queries.canonical import canonical
+from surehold.queries.cost import cost, refuse_costly
+from surehold.queries.expressions import (
+    SIGNATURES,
+    TYPE_OF_COLUMN,
+    Arithmetic,
+    Case,
+    Choice,
+    Column,
+    Compare,
+    Connective,
+    Expression,
+    Function,
+    In,
+    IsNull,
+    Negate,
+    Not,
+    Null,
+    Number,
+    Text,
+    TextTest,
+    ToNumber,
+    Truth,
+    Type,
+)
+from surehold.queries.schema import ColumnType, Schema
+
+
+def checked(expression: Expression, schema: Schema, text: str, wanted: Type | None) -> Expression:
+    """The tree with every column and null given its type, as engines evaluate it.
+
+    Of the wanted type or, if that is None, of any.
+
+    >>> from surehold.queries.parser import parse
+    >>> checked(parse("age > 65"), Schema.of({"age": "int"}), "age > 65", Type.BOOLEAN).left
+    Column(name='age', holds=<ColumnType.INT: 'int'>)
+    """
+    found = distributed(_Checker(schema, text).typed(expression, wanted))
+    refuse_costly(cost(found), text)
+    return found
+
+
+class _Checker:
+    """Goes down the tree; what a place wants gives a null its type."""
+
+    def __init__(self, schema: Schema, text: str) -> None:
+        self.columns = dict(schema.columns)
+        self.text = text
+
+    def refuse(self, reason: str, at: Expression, hint: str = "") -> NoReturn:
+        raise InvalidQuery(reason, self.text, at.position, hint)
+
+    def typed(self, node: Expression, wanted: Type | None = None) -> Expression:
+        """The node, typed, and of the wanted type."""
+        found = self._typed(node, wanted)
+        if wanted is not None and found.type is not wanted:
+            reason = f"expected {_a(wanted)}, but {_shown(node)} is {_a(found.type)}"
+            self.refuse(reason, node, _hint(wanted, found))
+        return found
+
+    def alike(self, nodes: Sequence[Expression], wanted: Type | None) -> list[Expression]:
+        """Several nodes of one type: the wanted one, or that of the first which has one."""
+        first = 0
+        if wanted is None:
+            named = (at for at, node in enumerate(nodes) if not isinstance(node, Null))
+            first = next(named, 0)
+        # Typed once only: twice on every level would be exponential in the depth.
+        telling = self.typed(nodes[first], wanted)
+        return [
+            telling if at == first else self.typed(node, telling.type)
+            for at, node in enumerate(nodes)
+        ]
+
+    def _typed(self, node: Expression, wanted: Type | None) -> Expression:
+        match node:
+            case Column():
+                return self._column(node)
+            case Null():
+                return replace(node, given=wanted or Type.NUMBER)
+            case Negate(operand):
+                return replace(node, operand=self.typed(operand, Type.NUMBER))
+            case Not(operand):
+                return replace(node, operand=self.typed(operand, Type.BOOLEAN))
+            case IsNull(operand):
+                return replace(node, operand=self.typed(operand))
+            case Arithmetic(_, left, right):
+                left, right = self.typed(left, Type.NUMBER), self.typed(right, Type.NUMBER)
+                return replace(node, left=left, right=right)
+            case Compare():
+                return self._compare(node)
+            case In(operand, values):
+                listed = Type.TEXT if isinstance(values[0], str) else Type.NUMBER
+                return replace(node, operand=self.typed(operand, listed))
+            case Connective(_, parts):
+                return replace(node, parts=tuple(self.typed(part, Type.BOOLEAN) for part in parts))
+            case Case():
+                return self._case(node, wanted)
+            case Choice(function, parts):
+                kind = wanted if function == "coalesce" else Type.NUMBER
+                return replace(node, parts=tuple(self.alike(parts, kind)))
+            case Function(operand, function):
+                return replace(node, operand=self.typed(operand, SIGNATURES[function][0]))
+            case TextTest(operand):
+                return replace(node, operand=self.typed(operand, Type.TEXT))
+            case ToNumber(operand):
+                return replace(node, operand=self.typed(operand))
+            case _:
+                return node  # a literal
+
+    def _column(self, node: Column) -> Expression:
+        holds = self.columns.get(node.name)
+        if holds is None:
+            self.refuse(f"there is no column {node.name!r}", node, self._nearest(node))
+        return replace(node, holds=holds)
+
+    def _nearest(self, node: Column) -> str:
+        """What the user may have meant by a name that no column has."""
+        known = hint_for_word(node.name)
+        if known:
+            return known
+        lowered = {name.lower(): name for name in reversed(self.columns)}
+        near = get_close_matches(node.name.lower(), lowered, n=1)
+        if near:
+            return f"did you mean {lowered[near[0]]!r}?"
+        if self.text.startswith('"', node.position):
+            return f"text is written in single quotes: '{node.name}'"
+        first = ", ".join(list(self.columns)[:10])
+        more = ", ..." if len(self.columns) > 10 else ""
+        return f"the columns are {first}{more}; text is written in single quotes: '{node.name}'"
+
+    def _compare(self, node: Compare) -> Expression:
+        self._refuse_mixed(node.operator, node.left, node.right)
+        self._refuse_mixed(node.operator, node.right, node.left)
+        left, right = self.alike((node.left, node.right), None)
+        if left.type is Type.BOOLEAN and node.operator not in ("=", "<>"):
+            self.refuse("booleans have no order", node, "compare them with = or <>")
+        return replace(node, left=left, right=right)
+
+    def _refuse_mixed(self, operator: str, column: Expression, literal: Expression) -> None:
+        """A column beside a literal of another type: the commonest slip, so with its own hint."""
+        if not isinstance(column, Column) or not isinstance(literal, Number | Text | Truth):
+            return
+        kind = self.columns.get(column.name)
+        if kind is None or TYPE_OF_COLUMN[kind] is literal.type:
+            return
+        name, written = canonical(column), canonical(literal)
+        if kind is ColumnType.BOOL:
+            hint = f"write {name}, or not {name}"
+        elif kind is ColumnType.STR:
+            hint = f"to compare it as a number write cast({name} as number) {operator} {written}"
+            if not isinstance(literal, Number):
+                hint = f"text is written in single quotes: '{written}'"
+        else:
+            hint = "numbers are written without quotes"
+        reason = f"{name} is {_a(TYPE_OF_COLUMN[kind])}, but {written} is {_a(literal.type)}"
+        self.refuse(reason, literal, hint)
+
+    def _case(self, node: Case, wanted: Type | None) -> Expression:
+        conditions = [self.typed(condition, Type.BOOLEAN) for condition, _ in node.branches]
+        values = [value for _, value in node.branches]
+        *values, otherwise = self.alike([*values, node.otherwise], wanted)
+        return replace(
+            node, branches=tuple(zip(conditions, values, strict=True)), otherwise=otherwise
+        )
+
+
+def _a(kind: Type) -> str:
+    return kind.value if kind is Type.TEXT else f"a {kind.value}"
+
+
+def _shown(node: Expression) -> str:
+    written = canonical(node)
+    return written if len(written) <= 40 else f"{written[:37]}..."
+
+
+def _hint(wanted: Type, found: Expression) -> str:
+    """How to come from one type to another."""
+    if wanted is Type.NUMBER and isinstance(found, Text):
+        return "write numbers without quotes"
+    if wanted is Type.NUMBER and found.type is Type.BOOLEAN:
+        return "write cast(x as number), or ask for a fraction"
+    if wanted is Type.NUMBER:
+        return "write cast(x as number)"
+    if wanted is Type.BOOLEAN and found.type is Type.NUMBER:
+        return "compare it with something, as in x > 0, or ask for a mean"
+    if wanted is Type.BOOLEAN:
+        return "compare it with something, as in x = 'yes'"
+    return "text is written in single quotes: 'Oslo'"

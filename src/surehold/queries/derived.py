@@ -1,0 +1,296 @@
+"""Derived queries: what follows from answers that are given, by arithmetic on their intervals.
+
+All intervals of an analysis hold together, so whatever is worked out from them holds with them, at
+no further cost. A ratio asked as one query would not: one record moves it by more than any charge
+could pay for when its denominator is small.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries.base import Query, ScalarQuery
+from surehold.queries.canonical import canonical, number
+from surehold.queries.expressions import LARGEST, Case, Expression, Number
+from surehold.queries.parser import Parser, joined, parse
+from surehold.queries.statistical import Statistical, checked_bounds, read_bounds, written
+
+Side: TypeAlias = Literal["at_least", "at_most"]
+Q = TypeVar("Q", bound=Query)
+
+
+class Reading(NamedTuple):
+    """One number of an answer: its value and where the population's lies; None if undetermined."""
+
+    value: float | None
+    interval: tuple[float, float] | None
+
+
+class Derived(Query):
+    """A query that is answered from the answers to its parts, all at one round."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Query, ...]:
+        """What is asked."""
+
+    @abstractmethod
+    def told(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
+        """What follows from the readings of each part, as the ledger keeps it."""
+
+
+D = TypeVar("D", bound=Derived)
+
+
+class DerivedNumber(Derived):
+    """A derived query whose answer is one number with its interval."""
+
+    low: float
+    high: float
+
+    @abstractmethod
+    def estimate(self, parts: Sequence[Reading]) -> Reading:
+        """The number, from one reading for each part."""
+
+    def told(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
+        """One number; null where it is undetermined."""
+        found = self.estimate([reading for [reading] in parts])
+        interval = None if found.interval is None else list(found.interval)
+        return {
+            "kind": "estimate",
+            "value": found.value,
+            "interval": interval,
+            "range": [self.low, self.high],
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Rate(DerivedNumber):
+    """A fraction or a mean among the records with a property.
+
+    >>> rate("churned", given="plan = 'pro'").canonical
+    "rate(churned, plan = 'pro')"
+    """
+
+    of: Statistical
+    given: Expression
+    text: str = field(compare=False)
+
+    @property
+    def low(self) -> float:  # type: ignore[override]  # read only
+        """The least it can be."""
+        return self.of.low
+
+    @property
+    def high(self) -> float:  # type: ignore[override]  # read only
+        """The most it can be."""
+        return self.of.high
+
+    @cached_property
+    def canonical(self) -> str:
+        """One text for all spellings."""
+        bounds = "" if self.of.kind == "fraction" else f", {number(self.low)}, {number(self.high)}"
+        return f"rate({canonical(self.of.expression)}, {canonical(self.given)}{bounds})"
+
+    @cached_property
+    def parts(self) -> tuple[Query, ...]:
+        """How many there are with both properties, or how much of it; and how many with one."""
+        of, given = self.of, self.given
+        if of.kind == "fraction":
+            both = joined("and", of.expression, given)
+        else:
+            both = Case(((given, of.expression),), Number(of.low, position=0), position=0)
+        text = self.text
+        return (
+            readable(Statistical(of.kind, both, of.low, of.high, text), text),
+            readable(Statistical("fraction", given, 0.0, 1.0, text), text),
+        )
+
+    def estimate(self, parts: Sequence[Reading]) -> Reading:
+        """The quotient."""
+        amount, share = parts
+        return quotient(above(amount, self.low), share, self.low, self.high)
+
+    def __repr__(self) -> str:
+        bounds = "" if self.of.kind == "fraction" else f", low={number(self.low)}"
+        bounds += "" if self.of.kind == "fraction" else f", high={number(self.high)}"
+        of, given = canonical(self.of.expression), canonical(self.given)
+        return f"rate({of!r}, given={given!r}{bounds})"
+
+
+@dataclass(frozen=True, repr=False)
+class Gate(Derived):
+    """Whether a number is at least, or at most, so much: pass, fail or undecided."""
+
+    query: ScalarQuery | DerivedNumber
+    side: Side
+    limit: float
+    text: str = field(compare=False)
+
+    @cached_property
+    def canonical(self) -> str:
+        """One text for all spellings."""
+        return f"gate({self.query.canonical}, {self.side}, {number(self.limit)})"
+
+    @property
+    def parts(self) -> tuple[Query, ...]:
+        """What is asked."""
+        return (self.query,)
+
+    def told(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
+        """Pass if the whole interval is on the right side, fail if none of it is."""
+        [[reading]] = parts
+        verdict = "undecided"
+        if reading.interval is not None:
+            low, high = reading.interval
+            if self.side == "at_most":
+                low, high = -high, -low
+            limit = self.limit if self.side == "at_least" else -self.limit
+            verdict = "pass" if low >= limit else "fail" if high < limit else "undecided"
+        interval = None if reading.interval is None else list(reading.interval)
+        return {
+            "kind": "verdict",
+            "verdict": verdict,
+            "side": self.side,
+            "limit": self.limit,
+            "value": reading.value,
+            "interval": interval,
+        }
+
+    def __repr__(self) -> str:
+        return f"gate({self.query!r}, {self.side}={number(self.limit)})"
+
+
+def rate(text: str, given: str, *, low: float | None = None, high: float | None = None) -> Rate:
+    """The fraction of the records with a property, ``given``, that have another too.
+
+    With ``low`` and ``high`` it is the mean of a number among them. Two answers and one interval,
+    by exact arithmetic on the intervals of both; undetermined when there may be no such records.
+
+    >>> rate("spend", given="plan = 'pro'", low=0, high=100)
+    rate('spend', given="plan = 'pro'", low=0, high=100)
+    """
+    written_out = f"rate({text}, {given})"
+    if low is None and high is None:
+        of = Statistical("fraction", parse(text), 0.0, 1.0, text)
+    else:
+        of = Statistical("mean", parse(text), *checked_bounds(low, high), text)
+    return whole(written(Rate(of, parse(given), written_out)))
+
+
+def gate(
+    query: Query | str, *, at_least: float | None = None, at_most: float | None = None
+) -> Gate:
+    """Whether the population's value is at least, or at most, so much.
+
+    >>> gate("churned", at_most=0.1)
+    gate(fraction('churned'), at_most=0.1)
+    """
+    from surehold.queries.reading import query_of
+
+    if (at_least is None) == (at_most is None):
+        raise InvalidInput("the gate", "given by one of at_least and at_most", (at_least, at_most))
+    asked = query_of(query) if isinstance(query, str) else query
+    if not isinstance(asked, ScalarQuery | DerivedNumber):
+        raise InvalidInput("the query of a gate", "one whose answer is a single number", str(asked))
+    side: Side = "at_least" if at_most is None else "at_most"
+    limit = _limit(side, at_least if at_most is None else at_most)
+    return written(Gate(asked, side, limit, f"gate({asked.text}, {side}, {number(limit)})"))
+
+
+def quotient(amount: Reading, share: Reading, low: float, high: float) -> Reading:
+    """``low + amount / share``, on [low, high].
+
+    ``amount`` is the mean over all records of what a number has above ``low``, 0 for those that are
+    not meant, and ``share`` is the share of those that are. Undetermined when the share may be
+    zero. Every step is rounded outwards.
+    """
+    if amount.interval is None or share.interval is None or share.interval[0] <= 0.0:
+        return Reading(None, None)
+    least, most = amount.interval
+    bottom = max(down(low + down(max(least, 0.0) / share.interval[1])), low)
+    top = min(up(low + up(most / share.interval[0])), high)
+    if bottom > top:  # they contradict each other, which is as unlikely as beta
+        return Reading(None, None)
+    value = 0.5 * (bottom + top)
+    if amount.value is not None and share.value is not None and share.value > 0.0:
+        value = low + amount.value / share.value
+    return Reading(min(max(value, bottom), top), (bottom, top))
+
+
+def above(reading: Reading, low: float) -> Reading:
+    """What a reading has above ``low``, rounded outwards."""
+    if low == 0.0 or reading.value is None or reading.interval is None:
+        return reading
+    least, most = reading.interval
+    return Reading(reading.value - low, (down(least - low), up(most - low)))
+
+
+def down(value: float) -> float:
+    """The next double below."""
+    return math.nextafter(value, -math.inf)
+
+
+def up(value: float) -> float:
+    """The next double above."""
+    return math.nextafter(value, math.inf)
+
+
+def read_rate(parser: Parser, name: str) -> Rate:
+    """What follows ``rate(``: an expression, the condition and, for a mean, two bounds."""
+    expression = parser.expression()
+    if not parser.at(","):
+        parser.refuse("a rate needs a condition", "for instance rate(churned, plan = 'pro')")
+    parser.advance()
+    given = parser.expression()
+    of = Statistical("fraction", expression, 0.0, 1.0, parser.text)
+    if parser.at(","):
+        bounds = read_bounds(parser, "rate(spend, plan = 'pro', 0, 100)")
+        of = Statistical("mean", expression, *bounds, parser.text)
+    return whole(Rate(of, given, parser.text))
+
+
+def readable(part: Q, text: str) -> Q:
+    """A part that was put together of what was written: a ledger has to read it back."""
+    from surehold.queries.reading import query_of
+
+    try:
+        query_of(part.canonical)
+    except InvalidQuery as error:
+        reason = f"together with what it needs, {error.reason}"
+        raise InvalidQuery(reason, text, hint=error.hint) from None
+    return part
+
+
+def whole(query: D) -> D:
+    """A query all of whose parts can be read back, or InvalidQuery."""
+    assert query.parts
+    return query
+
+
+def read_limit(parser: Parser, query: Query) -> Gate:
+    """What follows the query of a gate: ``, at_least, 0.8``."""
+    if not isinstance(query, ScalarQuery | DerivedNumber):
+        parser.refuse("a gate needs a query whose answer is a single number")
+    parser.expect(",")
+    side = parser.advance().value
+    if side not in ("at_least", "at_most"):
+        parser.refuse("a gate needs at_least or at_most", "gate(churned, at_most, 0.1)")
+    parser.expect(",")
+    limit = parser.expression()
+    if not isinstance(limit, Number):
+        parser.refuse("the limit of a gate is a number, as it is")
+    return Gate(query, "at_least" if side == "at_least" else "at_most", limit.value, parser.text)
+
+
+def _limit(name: str, given: object) -> float:
+    # Not NaN, and nothing so large that it can't be read back.
+    if isinstance(given, bool) or not isinstance(given, int | float) or not abs(given) <= LARGEST:
+        raise InvalidInput(name, f"a number from {-LARGEST:g} to {LARGEST:g}", given)
+    return float(given) + 0.0

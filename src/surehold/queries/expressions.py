@@ -1,0 +1,362 @@
+"""The tree of the expression language: what an expression about one record can be.
+
+A parser builds it, a checker gives each column and each null its type, and one printer per engine
+writes it down. The meaning of every node is fixed in language.md, not by an engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from operator import is_
+from typing import TYPE_CHECKING, ClassVar
+
+from surehold.queries.schema import ColumnType
+
+if TYPE_CHECKING:
+    from functools import cached_property as once
+else:
+
+    class once:  # noqa: N801 (a decorator)
+        """`cached_property` without the lock, which takes longer than parsing most queries."""
+
+        def __init__(self, function):
+            self._function = function
+            self.__doc__ = function.__doc__
+
+        def __set_name__(self, owner, name):
+            self._name = name
+
+        def __get__(self, node, owner=None):
+            if node is None:
+                return self
+            value = node.__dict__[self._name] = self._function(node)
+            return value
+
+
+LARGEST = 1e150
+"""Numbers saturate here, so that the product of any two is still a finite double."""
+
+
+SMALLEST = 1e-150
+"""Results of arithmetic that are smaller are zero, so that none is subnormal: on those every
+processor takes many times as long, and the clock would tell how many records have them."""
+
+
+LONGEST_READ = 256
+"""Bytes of a column's text that are read, in UTF-8: as many first code points as fit. So no record
+can make an answer take longer than a known time."""
+
+
+class Type(StrEnum):
+    """What an expression gives for a record; each type has a null besides its values."""
+
+    NUMBER = "number"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+
+
+TYPE_OF_COLUMN = {
+    ColumnType.INT: Type.NUMBER,
+    ColumnType.FLOAT: Type.NUMBER,
+    ColumnType.BOOL: Type.BOOLEAN,
+    ColumnType.STR: Type.TEXT,
+}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """One node; ``position`` is where it begins in the text, and no part of what it means."""
+
+    gives: ClassVar[Type | None] = None
+    position: int = field(default=0, kw_only=True, compare=False, repr=False)
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The nodes right below, in the order of the text."""
+        return self._children()
+
+    @once
+    def type(self) -> Type:
+        """What it gives; asked of checked trees only."""
+        return self.gives or self._type()
+
+    @once
+    def size(self) -> int:
+        """How many nodes a printer writes at most, which is the work per record."""
+        return 1 + self._size()
+
+    @once
+    def depth(self) -> int:
+        """The longest way down, as a reader counts it: a chain such as a + b - c is one level.
+
+        A linear model is such a chain, and may be as long as the size allows.
+        """
+        return max((1 + child.depth - self._continues(child) for child in self.children), default=1)
+
+    def _continues(self, child: Expression) -> bool:
+        """Whether a child is the earlier part of the same chain, written without brackets."""
+        return False
+
+    @once
+    def columns(self) -> frozenset[str]:
+        """The columns it reads."""
+        own = (self.name,) if isinstance(self, Column) else ()
+        return frozenset(own).union(*(child.columns for child in self.children))
+
+    def rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+        """The same node over other children."""
+        if all(map(is_, children, self.children)):
+            return self
+        return self._rebuilt(children)
+
+    def walk(self) -> Iterator[Expression]:
+        """This node and all below it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def _children(self) -> tuple[Expression, ...]:
+        return ()
+
+    def _rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+        raise NotImplementedError(type(self).__name__)
+
+    def _type(self) -> Type:
+        raise NotImplementedError(type(self).__name__)
+
+    def _size(self) -> int:
+        return sum(child.size for child in self.children)
+
+
+@dataclass(frozen=True)
+class _Unary(Expression):
+    """A node over one other."""
+
+    operand: Expression
+
+    def _children(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    def _rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, operand=children[0])
+
+
+@dataclass(frozen=True)
+class _Binary(Expression):
+    """A node over two others."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+    def _children(self) -> tuple[Expression, ...]:
+        return (self.left, self.right)
+
+    def _rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, left=children[0], right=children[1])
+
+
+@dataclass(frozen=True)
+class _Many(Expression):
+    """A node over two or more others."""
+
+    operator: str
+    parts: tuple[Expression, ...]
+
+    def _children(self) -> tuple[Expression, ...]:
+        return self.parts
+
+    def _rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, parts=children)
+
+
+# ---------------------------------------------------------------------------- leaves
+
+
+@dataclass(frozen=True)
+class Number(Expression):
+    """A finite double, at most LARGEST either way; minus zero is zero."""
+
+    gives = Type.NUMBER
+    value: float
+
+
+@dataclass(frozen=True)
+class Text(Expression):
+    """A text literal."""
+
+    gives = Type.TEXT
+    value: str
+
+
+@dataclass(frozen=True)
+class Truth(Expression):
+    """true or false."""
+
+    gives = Type.BOOLEAN
+    value: bool
+
+
+@dataclass(frozen=True)
+class Null(Expression):
+    """No value; of the type its place asks for, which the checker fills in."""
+
+    given: Type | None = None
+
+    def _type(self) -> Type:
+        return self.given or Type.NUMBER
+
+
+@dataclass(frozen=True)
+class Column(Expression):
+    """The record's value in a column; the checker fills in what the column holds."""
+
+    name: str
+    holds: ColumnType | None = None
+
+    def _type(self) -> Type:
+        if self.holds is None:
+            return super()._type()
+        return TYPE_OF_COLUMN[self.holds]
+
+
+# --------------------------------------------------------------------------- numbers
+
+
+@dataclass(frozen=True)
+class Negate(_Unary):
+    """Minus a number."""
+
+    gives = Type.NUMBER
+
+
+@dataclass(frozen=True)
+class Arithmetic(_Binary):
+    """``+ - * / %`` of two numbers."""
+
+    gives = Type.NUMBER
+
+    def _continues(self, child: Expression) -> bool:
+        return (
+            child is self.left
+            and isinstance(child, Arithmetic)
+            and (child.operator in "+-") == (self.operator in "+-")
+        )
+
+    def _size(self) -> int:
+        # x % y is written x - y * floor(x / y), so that a printer writes both twice.
+        return (2 if self.operator == "%" else 1) * super()._size()
+
+
+@dataclass(frozen=True)
+class ToNumber(_Unary):
+    """A text or a boolean as a number; null where the text is none."""
+
+    gives = Type.NUMBER
+
+
+# -------------------------------------------------------------------------- booleans
+
+
+@dataclass(frozen=True)
+class Compare(_Binary):
+    """``= <> < <= > >=`` of two values of one type; only = and <> of booleans."""
+
+    gives = Type.BOOLEAN
+
+
+@dataclass(frozen=True)
+class In(_Unary):
+    """Equal to one of some literals, all numbers or all texts."""
+
+    gives = Type.BOOLEAN
+    values: tuple[float | str, ...]
+
+    def _size(self) -> int:
+        return super()._size() + len(self.values)
+
+
+@dataclass(frozen=True)
+class IsNull(_Unary):
+    """Whether there is no value; itself never null."""
+
+    gives = Type.BOOLEAN
+
+
+@dataclass(frozen=True)
+class Not(_Unary):
+    """Kleene's negation."""
+
+    gives = Type.BOOLEAN
+
+
+@dataclass(frozen=True)
+class Connective(_Many):
+    """Kleene's ``and`` or ``or``; no part is the same connective again."""
+
+    gives = Type.BOOLEAN
+
+
+@dataclass(frozen=True)
+class TextTest(_Unary):
+    """``starts_with``, ``ends_with`` or ``contains``, with a literal."""
+
+    gives = Type.BOOLEAN
+    function: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Position(_Unary):
+    """Which of some texts a text is, counted from 0; null if none. Only axes have it."""
+
+    gives = Type.NUMBER
+    values: tuple[str, ...]
+
+
+# --------------------------------------------------------------------------- any type
+
+
+@dataclass(frozen=True)
+class Case(Expression):
+    """The value of the first branch whose condition is true. All branches are evaluated."""
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression
+
+    def _children(self) -> tuple[Expression, ...]:
+        return (*(node for branch in self.branches for node in branch), self.otherwise)
+
+    def _type(self) -> Type:
+        return self.otherwise.type
+
+
+@dataclass(frozen=True)
+class Choice(_Many):
+    """``coalesce``, ``least`` or ``greatest``: one of its values that is not null."""
+
+    def _type(self) -> Type:
+        return self.parts[0].type
+
+
+@dataclass(frozen=True)
+class Function(_Unary):
+    """A function of one value; :data:`SIGNATURES` says of what it makes what."""
+
+    function: str
+
+    def _type(self) -> Type:
+        return SIGNATURES[self.function][1]
+
+
+SIGNATURES = {
+    "abs": (Type.NUMBER, Type.NUMBER),
+    "ceil": (Type.NUMBER, Type.NUMBER),
+    "floor": (Type.NUMBER, Type.NUMBER),
+    "length": (Type.TEXT, Type.NUMBER),
+    "lower": (Type.TEXT, Type.TEXT),
+    "sqrt": (Type.NUMBER, Type.NUMBER),
+    "upper": (Type.TEXT, Type.TEXT),
+}

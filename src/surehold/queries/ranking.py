@@ -1,0 +1,226 @@
+"""AUC: how often a score ranks a positive record above a negative one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+from surehold.errors import InvalidInput
+from surehold.queries.axes import Axis, read_axis
+from surehold.queries.base import Charged, Needs, NumberForm, Query, ScalarQuery, Source
+from surehold.queries.canonical import canonical
+from surehold.queries.cells import CellMeasure
+from surehold.queries.derived import DerivedNumber, Reading, down, readable, up, whole
+from surehold.queries.expressions import Expression, IsNull, Not
+from surehold.queries.models import ModelMeasure, ModelScore, checked_target
+from surehold.queries.pairs import PairStatistic
+from surehold.queries.parser import Parser, joined, parse
+from surehold.queries.schema import Schema
+from surehold.queries.scoring import accuracy
+from surehold.queries.statistical import Statistical, written
+
+
+@dataclass(frozen=True, repr=False)
+class Auc(DerivedNumber):
+    """The area under the ROC curve, from three answers.
+
+    P(score+ > score-, one positive and one negative), half the ties included, over the
+    probabilities of positives and of negatives; records without a score are neither.
+    """
+
+    score: Expression
+    target: Expression
+    text: str = field(compare=False)
+    low: float = field(default=0.0, init=False)
+    high: float = field(default=1.0, init=False)
+
+    @cached_property
+    def canonical(self) -> str:
+        """One text for all spellings."""
+        return f"auc({canonical(self.score)}, {canonical(self.target)})"
+
+    @cached_property
+    def parts(self) -> tuple[Query, ...]:
+        """The pairs in the right order, the positives and the negatives."""
+        text, there = self.text, Not(IsNull(self.score))
+        positive = joined("and", self.target, there)
+        negative = joined("and", Not(self.target), there)
+        return (
+            readable(PairStatistic("auc_pairs", (self.score, self.target), None, text), text),
+            readable(Statistical("fraction", positive, 0.0, 1.0, text), text),
+            readable(Statistical("fraction", negative, 0.0, 1.0, text), text),
+        )
+
+    def estimate(self, parts: Sequence[Reading]) -> Reading:
+        """The quotient; undetermined when there may be no positives, or no negatives."""
+        return ranked(*parts)
+
+    def __repr__(self) -> str:
+        return f"auc({canonical(self.score)!r}, target={canonical(self.target)!r})"
+
+
+def ranked(pairs: Reading, positive: Reading, negative: Reading) -> Reading:
+    """``pairs / (positive negative)``, on [0, 1], where a share and its rest multiply to 1/4."""
+    if pairs.interval is None or positive.interval is None or negative.interval is None:
+        return Reading(None, None)
+    fewest = down(positive.interval[0] * negative.interval[0])
+    most = min(up(positive.interval[1] * negative.interval[1]), 0.25)
+    if fewest <= 0.0:
+        return Reading(None, None)
+    bottom = max(down(max(pairs.interval[0], 0.0) / most), 0.0)
+    top = min(up(pairs.interval[1] / fewest), 1.0)
+    if bottom > top:  # they contradict each other, which is as unlikely as beta
+        return Reading(None, None)
+    value = 0.5 * (bottom + top)
+    if pairs.value is not None and positive.value and negative.value:
+        value = pairs.value / (positive.value * negative.value)
+    return Reading(min(max(value, bottom), top), (bottom, top))
+
+
+@dataclass(frozen=True)
+class ModelPairs(Source):
+    """As ``auc_pairs``, with the score that a model gives; see :class:`ModelMeasure`."""
+
+    is_sum: ClassVar[bool] = False
+
+    measure: ModelMeasure
+    canonical: str
+
+
+@dataclass(frozen=True, repr=False)
+class ModelRanking(ScalarQuery):
+    """P(score+ > score-, one positive and one negative), the score being a model's."""
+
+    score: ModelScore
+    text: str = field(compare=False)
+
+    @cached_property
+    def canonical(self) -> str:
+        """One text for all spellings."""
+        return f"model_pairs({self.score.canonical})"
+
+    def form(self, schema: Schema) -> NumberForm:
+        """One number from 0 to 1/2, which one of t records moves by at most 1/t."""
+        source = ModelPairs(self.score.measure(schema), self.canonical)
+        needs: Needs = "low-sensitivity"
+        return NumberForm(self.canonical, source, 0.0, 0.5, 1.0, 0, asks_for=needs)
+
+    def __repr__(self) -> str:
+        return f"<{self.canonical}>"
+
+
+@dataclass(frozen=True, repr=False)
+class Classes(Charged):
+    """The share of each class of a model's target."""
+
+    target: Axis
+    text: str = field(compare=False)
+
+    @cached_property
+    def canonical(self) -> str:
+        """One text for all spellings."""
+        return f"classes({self.target.canonical})"
+
+    def form(self, schema: Schema) -> NumberForm:
+        """A histogram."""
+        axis = checked_target(self.target, schema, self.text)
+        source = CellMeasure((axis,), None, self.canonical)
+        labels = self.target.labels
+        return NumberForm(self.canonical, source, 0.0, 1.0, 1.0, 0, labels, cells_moved=2)
+
+    def __repr__(self) -> str:
+        return f"<{self.canonical}>"
+
+
+@dataclass(frozen=True, repr=False)
+class ModelAuc(DerivedNumber):
+    """The area under the ROC curve of a model of two classes, the second being positive."""
+
+    score: ModelScore
+    text: str = field(compare=False)
+    low: float = field(default=0.0, init=False)
+    high: float = field(default=1.0, init=False)
+
+    @cached_property
+    def canonical(self) -> str:
+        """One text for all spellings."""
+        return f"model_auc({self.score.canonical})"
+
+    @cached_property
+    def parts(self) -> tuple[Query, ...]:
+        """The pairs in the right order, and the shares of the classes."""
+        shares = Classes(self.score.target, self.text)
+        return (written(ModelRanking(self.score, self.text)), shares)
+
+    def told(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
+        """The shares are a table: negatives, positives and others."""
+        [pairs], [negative, positive, _] = parts
+        return super().told([[pairs], [positive], [negative]])
+
+    def estimate(self, parts: Sequence[Reading]) -> Reading:
+        """The quotient; undetermined when there may be no positives, or no negatives."""
+        return ranked(*parts)
+
+    def __repr__(self) -> str:
+        return f"<{self.canonical}>"
+
+
+def auc(
+    score: object,
+    target: str,
+    *,
+    features: Sequence[str] | None = None,
+    classes: Sequence[Any] | None = None,
+    takes: str = "numpy",
+) -> Auc | ModelAuc:
+    """The probability that a positive record has a higher score than a negative one.
+
+    The score is an expression or, with ``features``, a model's probability of its second class.
+
+    >>> auc("score", target="churned")
+    auc('score', target='churned')
+    """
+    if features is None:
+        if not isinstance(score, str):
+            required = "an expression, or a model given with its features"
+            raise InvalidInput("the score", required, type(score).__name__)
+        return whole(written(Auc(parse(score), parse(target), f"auc({score}, {target})")))
+    of = accuracy(score, features=features, target=target, classes=classes, takes=takes)
+    return _model_auc(of, of.text)
+
+
+def _model_auc(score: ModelScore, text: str) -> ModelAuc:
+    if len(score.target.values) != 2:
+        raise InvalidInput("the model", "of two classes", f"{len(score.target.values)} of them")
+    return whole(written(ModelAuc(score, text)))
+
+
+def read_auc(parser: Parser, name: str) -> Auc:
+    """What follows ``auc(``: a score and a condition."""
+    score = parser.expression()
+    if not parser.at(","):
+        parser.refuse("an AUC needs a score and a condition", "for instance auc(score, churned)")
+    parser.advance()
+    return whole(Auc(score, parser.expression(), parser.text))
+
+
+def read_model_auc(parser: Parser, name: str, read: Callable[[Parser], Query]) -> Query:
+    """What follows ``model_auc(`` or ``model_pairs(``, as a ledger has it."""
+    score = read(parser)
+    if not isinstance(score, ModelScore) or score.metric != "accuracy":
+        parser.refuse("the model of an AUC is given as its accuracy")
+    if len(score.target.values) != 2:
+        parser.refuse("the model of an AUC has two classes")
+    if name == "model_pairs":
+        return ModelRanking(score, parser.text)
+    return _model_auc(score, parser.text)
+
+
+def read_classes(parser: Parser, name: str) -> Classes:
+    """What follows ``classes(``: the target with its classes."""
+    target = read_axis(parser)
+    if not target.values:
+        parser.refuse("classes are listed", "for instance classes(ill in (false, true))")
+    return Classes(target, parser.text)

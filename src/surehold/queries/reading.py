@@ -1,0 +1,144 @@
+"""From one text to a query: what a command line, a ledger and a service have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from surehold.errors import InvalidInput
+from surehold.queries.base import Charged, Form, Query
+from surehold.queries.cells import read_cells
+from surehold.queries.custom import read_custom
+from surehold.queries.derived import read_limit, read_rate
+from surehold.queries.fitting import read_fit
+from surehold.queries.groups import read_means
+from surehold.queries.lexer import LONGEST_QUERY, LONGEST_SELECTION, Kind
+from surehold.queries.pairs import read_pairs
+from surehold.queries.parser import Parser
+from surehold.queries.ranking import read_auc, read_classes, read_model_auc
+from surehold.queries.schema import Schema
+from surehold.queries.scoring import read_improvement, read_model
+from surehold.queries.selection import Select, read_select
+from surehold.queries.statistical import Statistical, contrasted, read_statistical, written
+
+Reader = Callable[[Parser, str], Query]
+
+
+def query_of(text: str) -> Query:
+    """A query as a command line has it: plain text is a fraction.
+
+    >>> query_of("age > 65"), query_of("mean(bmi, 10, 60)")
+    (fraction('age > 65'), mean('bmi', low=10, high=60))
+    """
+    if not isinstance(text, str):
+        raise InvalidInput("the query", "text", text)
+    # Long selections would fill the memory if they were all kept.
+    return _query_of(text) if len(text) <= LONGEST_QUERY else _query_of.__wrapped__(text)
+
+
+def form_of(text: str, schema: Schema) -> Form:
+    """The form of a query that was asked before, from its canonical text."""
+    found = _form_of if len(text) <= LONGEST_QUERY else _form_of.__wrapped__
+    return found(text, schema)
+
+
+@lru_cache(maxsize=256)
+def _form_of(text: str, schema: Schema) -> Form:
+    query = query_of(text)
+    if not isinstance(query, Charged):
+        raise InvalidInput("the query", "one that is answered from the data", text)
+    return query.form(schema)
+
+
+@lru_cache(maxsize=1024)
+def _query_of(text: str) -> Query:
+    """Queries are inert, and analysts ask the same ones again as the data grows."""
+    is_selection = text.startswith("select(")
+    parser = Parser(text, LONGEST_SELECTION if is_selection else LONGEST_QUERY)
+    name, query = _called(parser), _read(parser)
+    if name is not None and parser.token.kind is not Kind.END:
+        parser.refuse(f"{name}(...) stands alone", "a query asks for one fraction or one mean")
+    parser.finish()
+    return query if isinstance(query, Select) else written(query)  # it sees to it by itself
+
+
+def _called(parser: Parser) -> str | None:
+    """The name of a query that starts here."""
+    if parser.token.kind is not Kind.NAME or parser.following.value != "(":
+        return None
+    name = parser.token.value.lower()
+    return name if name in READERS else None
+
+
+def _read(parser: Parser) -> Query:
+    """The query that starts here; an expression is a fraction."""
+    name = _called(parser)
+    if name is None:
+        expression = parser.expression()
+        return Statistical("fraction", expression, 0.0, 1.0, parser.text)
+    parser.advance()
+    parser.expect("(")
+    query = READERS[name](parser, name)
+    parser.expect(")")
+    return query
+
+
+def _difference(parser: Parser, name: str) -> Query:
+    parts = []
+    for i in range(2):
+        if i:
+            parser.expect(",")
+        at = parser.token.position
+        part = _read(parser)
+        if not isinstance(part, Statistical):
+            parser.refuse("a difference is of two fractions or means", at=at)
+        parts.append(part)
+    plus, minus = parts
+    return contrasted(plus, minus, parser.text)
+
+
+def _gate(parser: Parser, name: str) -> Query:
+    return read_limit(parser, _read(parser))
+
+
+def _select(parser: Parser, name: str) -> Query:
+    return read_select(parser, _read)
+
+
+def _improvement(parser: Parser, name: str) -> Query:
+    return read_improvement(parser, _read)
+
+
+def _model_auc(parser: Parser, name: str) -> Query:
+    return read_model_auc(parser, name, _read)
+
+
+READERS: Mapping[str, Reader] = {
+    "fraction": read_statistical,
+    "mean": read_statistical,
+    "difference": _difference,
+    "histogram": read_cells,
+    "totals": read_cells,
+    "rate": read_rate,
+    "means": read_means,
+    "auc": read_auc,
+    "model_auc": _model_auc,
+    "model_pairs": _model_auc,
+    "classes": read_classes,
+    "fit": read_fit,
+    "gate": _gate,
+    "select": _select,
+    "accuracy": read_model,
+    "loss": read_model,
+    "brier": read_model,
+    "confusion": read_model,
+    "calibration": read_model,
+    "improvement": _improvement,
+    "variance": read_pairs,
+    "gini": read_pairs,
+    "kendall": read_pairs,
+    "concordance": read_pairs,
+    "auc_pairs": read_pairs,
+    "statistic": read_custom,
+}
+"""What each name reads, from after its opening bracket to before its closing one."""

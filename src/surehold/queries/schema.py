@@ -1,0 +1,172 @@
+"""The columns of a dataset, their types and, where they are declared, their categories."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TypeAlias
+
+from surehold.errors import InvalidInput
+
+_MOST_COLUMNS = 4096
+# No surrogates either: they have no UTF-8.
+_NAME = re.compile(r"[^\x00-\x1f\x7f\"\ud800-\udfff]{1,128}")
+
+Category: TypeAlias = str | int
+
+MOST_CATEGORIES = 19_999
+"""So many cells, and one for all others, can be asked about at once."""
+_LONGEST_TYPE = 1_000_000
+_LONGEST_TEXT = 1_000  # bytes: what a literal of the language can be
+_LARGEST_WHOLE = 2**53  # below it no two integers are read as the same number
+
+_DECLARED = re.compile(r"\s*(int|str)\s+in\s*\((.*)\)\s*", re.DOTALL)
+_CATEGORY = re.compile(r"\s*(?:'((?:[^']|'')*)'|(-?[0-9]{1,16}))\s*(,|\Z)")
+
+
+class ColumnType(StrEnum):
+    """What a column holds. Every column may have missing values."""
+
+    INT = "int"
+    FLOAT = "float"
+    BOOL = "bool"
+    STR = "str"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Names and types, in order.
+
+    A column of texts or integers may declare its categories, which are then the cells of a
+    histogram. They bind no record: one with another value is counted with all others.
+
+    >>> Schema.of({"age": "int", "city": "str"})["age"].value
+    'int'
+    >>> Schema.of({"country": "str in ('NO','SE')"}).to_dict()
+    {'country': "str in ('NO', 'SE')"}
+    """
+
+    columns: tuple[tuple[str, ColumnType], ...]
+    declared: tuple[tuple[str, tuple[Category, ...]], ...] = ()
+
+    @classmethod
+    def of(cls, columns: object) -> Schema:
+        """Check what a user gave."""
+        if not isinstance(columns, Mapping) or not 1 <= len(columns) <= _MOST_COLUMNS:
+            required = f"a mapping of 1 to {_MOST_COLUMNS} names to types"
+            raise InvalidInput("columns", required, columns)
+        for name in columns:
+            if not isinstance(name, str) or not _NAME.fullmatch(name):
+                required = "text of 1 to 128 characters without quotes or control characters"
+                raise InvalidInput("the name of a column", required, name)
+        types, declared = [], []
+        for name, given in columns.items():
+            kind, categories = _type_of(name, given)
+            types.append((name, kind))
+            if categories:
+                declared.append((name, categories))
+        return cls(tuple(types), tuple(declared))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names alone."""
+        return tuple(name for name, _ in self.columns)
+
+    def __getitem__(self, name: str) -> ColumnType:
+        return self._types[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._types
+
+    @cached_property
+    def _types(self) -> dict[str, ColumnType]:
+        return dict(self.columns)
+
+    def categories(self, name: str) -> tuple[Category, ...] | None:
+        """Those that were declared for a column, in that order; None if none were."""
+        return self._categories.get(name)
+
+    @cached_property
+    def _categories(self) -> dict[str, tuple[Category, ...]]:
+        return dict(self.declared)
+
+    def __iter__(self) -> Iterator[tuple[str, ColumnType]]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def to_dict(self) -> dict[str, str]:
+        """As :meth:`of` reads it."""
+        return {name: kind.value + _listed(self.categories(name)) for name, kind in self.columns}
+
+
+def _type_of(name: str, given: object) -> tuple[ColumnType, tuple[Category, ...]]:
+    text = str(given)
+    try:
+        return ColumnType(text), ()
+    except ValueError:
+        pass
+    what = f"the type of column {name!r}"
+    match = _DECLARED.fullmatch(text) if len(text) <= _LONGEST_TYPE else None
+    if match is None:
+        required = f"one of {', '.join(ColumnType)}, or categories such as str in ('NO', 'SE')"
+        raise InvalidInput(what, required, _shown(text) if isinstance(given, str) else given)
+    kind = ColumnType(match[1])
+    return kind, _categories(what, kind, match[2])
+
+
+def _categories(what: str, kind: ColumnType, text: str) -> tuple[Category, ...]:
+    """What stands between the brackets."""
+    required = (
+        f"{kind.value} in (...) with {'texts in single quotes' if kind == 'str' else 'integers'}"
+    )
+    found: dict[Category, None] = {}
+    position, more = 0, True
+    while more:
+        match = _CATEGORY.match(text, position)
+        if match is None or (match[1] is None) == (kind is ColumnType.STR):
+            raise InvalidInput(what, f"{required}, each after a comma", _shown(text[position:]))
+        category = int(match[2]) if match[1] is None else match[1].replace("''", "'")
+        _check_category(what, category)
+        if category in found:
+            raise InvalidInput(what, f"{required}, each of them once", _shown(str(category)))
+        found[category] = None
+        position, more = match.end(), match[3] == ","
+        if len(found) > MOST_CATEGORIES:
+            raise InvalidInput(what, f"{required}, {MOST_CATEGORIES:,} at most", "more")
+    return tuple(found)
+
+
+def _check_category(what: str, category: Category) -> None:
+    """A category has to be a literal of the language, so that it can be asked about by itself."""
+    if isinstance(category, int):
+        if not abs(category) < _LARGEST_WHOLE:
+            raise InvalidInput(what, "int in (...) with integers below 2^53", category)
+        return
+    hidden = (unicodedata.category(letter) in _HIDDEN for letter in category)
+    if any(hidden) or len(category.encode()) > _LONGEST_TEXT:
+        required = f"str in (...) with visible texts of up to {_LONGEST_TEXT:,} bytes"
+        raise InvalidInput(what, required, _shown(category))
+
+
+# Controls, format characters (bidi overrides among them), surrogates, separators.
+_HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def _listed(categories: tuple[Category, ...] | None) -> str:
+    if not categories:
+        return ""
+    return f" in ({', '.join(map(_literal, categories))})"
+
+
+def _literal(category: Category) -> str:
+    return str(category) if isinstance(category, int) else "'" + category.replace("'", "''") + "'"
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,240 @@
+"""Statistical queries: a fraction of the records, a mean of a bounded value, a difference of two.
+
+They are inert: they know their text and its tree, no data.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+from surehold.errors import InvalidInput, InvalidQuery
+from surehold.queries.base import NumberForm, Query, ScalarQuery
+from surehold.queries.canonical import canonical, number
+from surehold.queries.checker import checked
+from surehold.queries.expressions import LARGEST, Expression, Number, Type
+from surehold.queries.lexer import LONGEST_QUERY
+from surehold.queries.measure import GRID_BITS, Contrast, Measure
+from surehold.queries.parser import Parser, parse
+from surehold.queries.schema import Schema
+
+_NARROWEST = 1e-150
+
+QueryKind = Literal["fraction", "mean"]
+Q = TypeVar("Q", bound=Query)
+
+
+@dataclass(frozen=True, repr=False)
+class Statistical(ScalarQuery):
+    """A mean over records, of a number from ``low`` to ``high``.
+
+    >>> from surehold.queries import query_of
+    >>> query = fraction("Age>65 AND smoker")
+    >>> query.canonical, query == query_of("fraction( Age > 65.0 and (smoker) )")
+    ('fraction(Age > 65 and smoker)', True)
+    """
+
+    kind: QueryKind
+    expression: Expression
+    low: float
+    high: float
+    text: str = field(compare=False)
+
+    @cached_property
+    def canonical(self) -> str:
+        """One text for all spellings; :func:`query_of` reads it back."""
+        written = canonical(self.expression)
+        if self.kind == "fraction":
+            return f"fraction({written})"
+        return f"mean({written}, {number(self.low)}, {number(self.high)})"
+
+    def measure(self, schema: Schema) -> Measure:
+        """What it makes of a record with these columns.
+
+        >>> fraction("age > limit").measure(Schema.of({"age": "int"}))
+        Traceback (most recent call last):
+        ...
+        surehold.errors.InvalidQuery: invalid query: there is no column 'limit' at character 7 ...
+        """
+        wanted = Type.BOOLEAN if self.kind == "fraction" else Type.NUMBER
+        expression = checked(self.expression, schema, self.text, wanted)
+        bits = 0 if self.kind == "fraction" else GRID_BITS
+        return Measure(self.kind, expression, self.low, self.high, bits, self.canonical)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as JSON has them."""
+        return {
+            "kind": self.kind,
+            "text": self.text,
+            "low": self.low,
+            "high": self.high,
+            "canonical": self.canonical,
+        }
+
+    def form(self, schema: Schema) -> NumberForm:
+        """A mean: one record of t moves it by a share of 1/t of its range."""
+        measure = self.measure(schema)
+        span = self.high - self.low
+        return NumberForm(self.canonical, measure, self.low, self.high, span, measure.bits)
+
+    def __repr__(self) -> str:
+        written = canonical(self.expression)
+        if self.kind == "fraction":
+            return f"fraction({written!r})"
+        return f"mean({written!r}, low={number(self.low)}, high={number(self.high)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Difference(ScalarQuery):
+    """How much larger one mean is than another of the same range, in one answer.
+
+    >>> difference("clicked and variant = 'B'", "clicked and variant = 'A'").high
+    1.0
+    """
+
+    plus: Statistical
+    minus: Statistical
+    text: str = field(compare=False)
+
+    @property
+    def low(self) -> float:
+        """The least it can be."""
+        return self.minus.low - self.minus.high
+
+    @property
+    def high(self) -> float:
+        """The most it can be."""
+        return self.plus.high - self.plus.low
+
+    @cached_property
+    def canonical(self) -> str:
+        """One text for all spellings."""
+        return f"difference({_inside(self.plus)}, {_inside(self.minus)})"
+
+    def form(self, schema: Schema) -> NumberForm:
+        """A mean over records of a value from -range to range."""
+        plus, minus = self.plus.measure(schema), self.minus.measure(schema)
+        source = Contrast(plus, minus, plus.bits, self.canonical)
+        span = self.high - self.low
+        return NumberForm(self.canonical, source, self.low, self.high, span, plus.bits)
+
+    def __repr__(self) -> str:
+        return f"difference({_given(self.plus)}, {_given(self.minus)})"
+
+
+def fraction(text: str) -> Statistical:
+    """The fraction of records for which an expression is true.
+
+    >>> fraction("age > 65 and city = 'Oslo'")
+    fraction("age > 65 and city = 'Oslo'")
+    """
+    return written(Statistical("fraction", parse(text), 0.0, 1.0, text))
+
+
+def mean(text: str, low: float, high: float) -> Statistical:
+    """The mean of a number, cut off below ``low`` and above ``high``; a null counts as ``low``.
+
+    >>> mean("weight / (height * height)", low=10, high=60)
+    mean('weight / (height * height)', low=10, high=60)
+    """
+    bounds = checked_bounds(low, high)
+    return written(Statistical("mean", parse(text), *bounds, text))
+
+
+def difference(plus: str | Statistical, minus: str | Statistical) -> Difference:
+    """How much larger the first is than the second: fractions, or two means of one range.
+
+    It costs what one answer costs; asked one by one the two would cost two, and be no narrower.
+
+    >>> difference("clicked and variant = 'B'", "clicked and variant = 'A'")
+    difference("clicked and variant = 'B'", "clicked and variant = 'A'")
+    """
+    first, second = _statistical("plus", plus), _statistical("minus", minus)
+    text = f"difference({first.text}, {second.text})"
+    return contrasted(first, second, text)
+
+
+def contrasted(plus: Statistical, minus: Statistical, text: str) -> Difference:
+    """The difference of two queries of one kind and range."""
+    if (plus.kind, plus.low, plus.high) != (minus.kind, minus.low, minus.high):
+        hint = "write both as means with the same low and high"
+        raise InvalidQuery("a difference needs two means of the same range", text, hint=hint)
+    return written(Difference(plus, minus, text))
+
+
+def read_statistical(parser: Parser, kind: str) -> Statistical:
+    """What follows the name ``fraction`` or ``mean``, up to the closing bracket."""
+    expression = parser.expression()
+    if kind == "fraction":
+        return Statistical("fraction", expression, 0.0, 1.0, parser.text)
+    return Statistical("mean", expression, *read_bounds(parser, "mean(bmi, 10, 60)"), parser.text)
+
+
+def _statistical(name: str, given: object) -> Statistical:
+    if isinstance(given, str):
+        return fraction(given)
+    if isinstance(given, Statistical):
+        return given
+    raise InvalidInput(name, "an expression, or a fraction or mean", type(given).__name__)
+
+
+def _inside(query: Statistical) -> str:
+    """A part of a larger query: a fraction is its expression."""
+    return canonical(query.expression) if query.kind == "fraction" else query.canonical
+
+
+def _given(query: Statistical) -> str:
+    return repr(canonical(query.expression)) if query.kind == "fraction" else repr(query)
+
+
+def written(query: Q) -> Q:
+    """A query whose canonical text may be longer than its own, but can be read back."""
+    length = len(query.canonical)
+    if length > LONGEST_QUERY:
+        reason = f"written out it is longer than {LONGEST_QUERY:,} characters ({length:,})"
+        raise InvalidQuery(reason, query.text, hint="split it into several queries")
+    return query
+
+
+def read_bounds(parser: Parser, example: str) -> tuple[float, float]:
+    """The two numbers after an expression, each after a comma."""
+    start = parser.token.position
+    bounds = []
+    for which in ("low", "high"):
+        if not parser.at(","):
+            parser.refuse("it needs two bounds, low and high", f"for instance {example}")
+        parser.advance()
+        at = parser.token.position
+        bound = parser.expression()
+        if not isinstance(bound, Number):
+            parser.refuse(f"{which} must be a number, as it is", at=at)
+        bounds.append(bound.value)
+    try:
+        return checked_bounds(*bounds)
+    except InvalidInput as error:
+        raise InvalidQuery(str(error), parser.text, start) from error
+
+
+def checked_bounds(low: object, high: object) -> tuple[float, float]:
+    """Both bounds, checked."""
+    first, last = checked_number("low", low), checked_number("high", high)
+    if not last - first >= _NARROWEST:
+        required = f"above low = {number(first)} (by {_NARROWEST:g} or more)"
+        raise InvalidInput("high", required, high)
+    return first, last
+
+
+def checked_number(name: str, given: object, required: str = "a number") -> float:
+    """A number that a query may hold."""
+    required = f"{required} from {-LARGEST:g} to {LARGEST:g}"
+    if isinstance(given, bool | str | bytes | None):
+        raise InvalidInput(name, required, given)
+    try:
+        value = float(given)  # type: ignore[arg-type]  # what isn't a number raises
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(name, required, given) from None
+    if not (math.isfinite(value) and abs(value) <= LARGEST):
+        raise InvalidInput(name, required, given)
+    return value + 0.0  # zero for minus zero

@@ -1,0 +1,86 @@
+"""Addresses: where a service may listen, and under which names it answers."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+
+from surehold.errors import AccessDenied, InvalidInput, StorageFailed
+from surehold.server.tokens import TokenBook
+
+_PASSED_ON = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""This machine, by the names that a browser may have for it."""
+_LAST_PORT = 65_535
+
+
+def check_address(host: str, book: TokenBook, exposed: bool) -> None:
+    """Refuse to listen where others can hear, unless that was said and they need tokens."""
+    if is_loopback(host):
+        return
+    if book.is_open:
+        hint = "make tokens first (surehold token create), or leave --host out"
+        raise InvalidInput("--host", "this machine's own, as nobody needs a token", host, hint)
+    if not exposed:
+        hint = "say --expose if others may reach it, and put TLS in front of it"
+        raise InvalidInput("--host", "this machine's own, or said with --expose", host, hint)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that is bound already: its port is known, and who connects from now on waits."""
+    if not 0 <= port <= _LAST_PORT:
+        raise InvalidInput("--port", f"from 0 to {_LAST_PORT}", port)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=1024)
+        # Connections inherit it. asyncio sets it only where a socket names its protocol, and this
+        # one does not: each response would wait 40 ms for the client's acknowledgement.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
+    except OSError as error:
+        reason = error.strerror or str(error)
+        hint = "choose another --host or --port"
+        raise StorageFailed(f"listening on {host}, port {port}", reason, hint) from error
+
+
+def address_of(listener: socket.socket) -> str:
+    """What to open in a browser."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def check_near(headers: Headers) -> None:
+    """Without tokens, only this machine under its own name: no web page by another's, no proxy.
+
+    A page whose name is made to stand for this machine (DNS rebinding) is refused by its Host, one
+    of another origin by its Origin or by what browsers say of it, and who comes from elsewhere
+    through a proxy by what that adds.
+    """
+    host = headers.get("host")
+    is_near = _name_in(f"//{host}") in LOOPBACK
+    is_own = set(headers.getlist("origin")) <= {f"http://{host}", f"https://{host}"}
+    is_own = is_own and headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    is_passed_on = any(name in headers for name in _PASSED_ON)
+    if not is_near or not is_own or is_passed_on:
+        hint = "use http://127.0.0.1, or make tokens (surehold token create)"
+        raise AccessDenied("without tokens a service answers to this machine only", hint, 403)
+
+
+def _name_in(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

@@ -1,0 +1,143 @@
+"""The application: routes, the page, and what is around them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import Any
+
+from anyio import CapacityLimiter
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from surehold import __version__
+from surehold.server import asking, events, keeping, looking, metrics, views
+from surehold.server.events import Watch
+from surehold.server.front import Front
+from surehold.server.guard import ROLE, GuardedRoute, told
+from surehold.server.metrics import Metrics
+from surehold.server.replies import Health, Reply, reply
+from surehold.server.service import Service
+
+_ABOUT = """\
+Answers that stay valid however often growing data is asked. Every answer has a width, and all
+widths of the whole analysis hold together with probability 1 - beta.
+
+Quotes are free, answers cost. The same question at the same round is answered from the record,
+free. Refusals for want of budget are final: only new records, or a later round, help.
+"""
+
+logger = logging.getLogger("surehold.server")
+
+health = APIRouter(route_class=GuardedRoute, tags=["run"])
+
+
+@health.get("/healthz", responses={200: {"model": Health}})
+async def healthz() -> Reply:
+    """It is up."""
+    return reply({"status": "ok", "version": __version__})
+
+
+_PARTS = (
+    health,
+    metrics.router,
+    looking.router,
+    events.router,
+    asking.router,
+    keeping.router,
+    views.router,
+)
+
+
+def application(service: Service) -> FastAPI:
+    """The ASGI application of a service, without what is around it."""
+    app = assembled(service, _PARTS)
+    app.mount("/static", views.files())
+    return app
+
+
+def assembled(
+    service: Service,
+    parts: Sequence[APIRouter],
+    alive: AbstractAsyncContextManager[object] | None = None,
+) -> FastAPI:
+    """An application of these parts, guarded and logged as all are; it lives within ``alive``."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.watch = Watch(service)
+        app.state.asks = CapacityLimiter(service.settings.asks)
+        async with alive or nullcontext():
+            yield
+        await app.state.watch.end()
+
+    app = FastAPI(
+        title="Surehold",
+        version=__version__,
+        description=_ABOUT,
+        lifespan=lifespan,
+        docs_url=None,  # they load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service, app.state.metrics, app.state.parts = service, Metrics(), parts
+    service.dataset.release.on_late = lambda slot: _note_late(app.state.metrics, slot)
+    for part in parts:
+        app.include_router(part)
+    app.add_exception_handler(HTTPException, _told)
+    app.add_exception_handler(RequestValidationError, _told)
+    app.add_exception_handler(Exception, _told)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way
+    return app
+
+
+def _note_late(metrics: Metrics, slot: float) -> None:
+    """A late answer tells a little of records: somebody should hear of it."""
+    metrics.late()
+    logger.warning("late answer", extra={"slot": slot})
+
+
+def guarded(app: FastAPI) -> ASGIApp:
+    """The application with what is around it: what a server is given."""
+    return Front(app, app.state.metrics)
+
+
+async def _told(request: Request, error: Exception) -> Response:
+    response = told(error)
+    if "allow" in response.headers and (methods := _methods(request)):
+        response.headers["allow"] = ", ".join(methods)
+    return response
+
+
+def _methods(request: Request) -> list[str]:
+    """All that an address takes: where it has several routes, each knows of its own only."""
+    parts: Sequence[APIRouter] = request.app.state.parts
+    routes = (route for part in parts for route in part.routes if isinstance(route, APIRoute))
+    matching = (route for route in routes if route.path_regex.match(request.scope["path"]))
+    return sorted({method for route in matching for method in route.methods or ()})
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    """With the tokens that routes ask for."""
+    if app.openapi_schema is None:
+        schema = get_openapi(
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+        )
+        components = schema.setdefault("components", {})
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        for operations in schema["paths"].values():
+            for operation in operations.values():
+                if ROLE in operation:
+                    operation["security"] = [{"token": []}, {}]
+        app.openapi_schema = schema
+    return app.openapi_schema

@@ -1,0 +1,125 @@
+"""Live updates: the status of the dataset, whenever anything was appended or answered."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from surehold.server.guard import GuardedRoute
+from surehold.server.looking import VIEWER, Called
+from surehold.server.replies import USUAL, failures
+from surehold.server.service import Caller, Service
+from surehold.server.turns import Turns
+
+_EVERY = 0.25  # seconds between looks at the ledger: others may write to it too
+_ALIVE = 15.0  # seconds after which a silent stream says that it is there
+
+router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["look"])
+
+
+class Watch:
+    """One look at the ledger for all who watch, while there are any."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._changed = asyncio.Condition()
+        self._latest: tuple[int, str] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.watchers = Turns("streams", *service.settings.streams, seconds=10.0)
+        self._is_over = False
+
+    async def end(self) -> None:
+        """All streams end: the service stops."""
+        self._is_over = True
+        if self._task is not None:
+            self._task.cancel()
+        async with self._changed:
+            self._changed.notify_all()
+
+    def leave(self, caller: Caller) -> None:
+        """One watches no more; nobody looks for nobody."""
+        self.watchers.give_back(caller.name)
+        if not self.watchers.taken and self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def events(self, caller: Caller) -> AsyncIterator[str]:
+        """The present status, then every later one, while the caller's token is good."""
+        until = time.monotonic() + self._service.settings.stream_seconds
+        if self._task is None or self._task.done():
+            self._latest = None
+            self._task = asyncio.create_task(self._look())
+        seen = 0
+        while not self._is_over and (left := until - time.monotonic()) > 0:
+            wait = min(_ALIVE, left)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news(seen), wait)
+            if not self._service.is_still_good(caller):
+                return
+            if self._latest is not None and self._latest[0] > seen:
+                seen, text = self._latest
+                yield f"id: {seen}\nevent: status\ndata: {text}\n\n"
+            elif wait == _ALIVE and not self._is_over:
+                yield ": still here\n\n"
+
+    async def _news(self, seen: int) -> None:
+        """Wait until there is something after what was seen, or it is over."""
+        async with self._changed:
+            while not self._is_over and (self._latest is None or self._latest[0] <= seen):
+                await self._changed.wait()
+
+    async def _look(self) -> None:
+        dataset = self._service.dataset
+        while True:
+            with contextlib.suppress(Exception):  # a look that fails is tried again
+                last = await run_in_threadpool(lambda: dataset.last_entry)
+                if self._latest is None or self._latest[0] != last:
+                    status = await run_in_threadpool(dataset.status)
+                    text = json.dumps(status.to_dict(), allow_nan=False, ensure_ascii=False)
+                    self._latest = (status.entries, text)
+                    async with self._changed:
+                        self._changed.notify_all()
+            await asyncio.sleep(_EVERY)
+
+
+class Stream(StreamingResponse):
+    """The events for one watcher, who is counted for as long as it lasts."""
+
+    def __init__(self, watch: Watch, caller: Caller) -> None:
+        self._watch, self._caller = watch, caller
+        watch.watchers.take(caller.name)  # before it begins, or many at once would slip in
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(watch.events(caller), media_type="text/event-stream", headers=headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Until it ends, or nobody reads it any more."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._watch.leave(self._caller)
+
+
+@router.get(
+    "/events",
+    openapi_extra=VIEWER,
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "content": {"text/event-stream": {}},
+            "description": "Server-sent events named `status`, whose data is that of /v1/status.",
+        },
+        **failures(*USUAL),
+    },
+)
+async def events(request: Request, caller: Called) -> StreamingResponse:
+    """The status now, and whenever anything was appended or answered, by whomever."""
+    return Stream(request.app.state.watch, caller)

@@ -1,0 +1,79 @@
+"""What every response has, and what is noted of every request."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from surehold.server.metrics import Metrics
+from surehold.server.replies import HEADERS
+from surehold.session.release import slot_after
+
+TOOL = "surehold.tool"
+"""Where in a request's scope it is noted which tool was called, and how that went."""
+
+logger = logging.getLogger("surehold.server")
+
+
+class Front:
+    """Around the application: headers, a number for each request, a line in the log."""
+
+    def __init__(self, inside: ASGIApp, metrics: Metrics) -> None:
+        self._inside, self._metrics = inside, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and note how it went."""
+        if scope["type"] != "http":
+            await self._inside(scope, receive, send)
+            return
+        began, number, status = time.monotonic(), uuid.uuid4().hex[:16], 0
+
+        async def send_noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers.update({**HEADERS, "X-Request-Id": number})
+                if "cache-control" not in headers:
+                    # Files that have a tag are asked for again, and sent only if they changed.
+                    kept = "no-cache" if "etag" in headers else "no-store"
+                    headers["Cache-Control"] = kept
+            await send(message)
+
+        try:
+            await self._inside(scope, receive, send_noted)
+        finally:
+            # Viewers see sums of these, and none may tell how long an evaluation took.
+            seconds = slot_after(time.monotonic() - began)
+            route = scope.get("surehold.route", "other")
+            self._metrics.saw(_method(scope), route, status, seconds)
+            if TOOL in scope:
+                self._metrics.called(*scope[TOOL])
+            logger.info("request", extra=self._line(scope, number, route, status, seconds))
+
+    def _line(
+        self, scope: Scope, number: str, route: str, status: int, seconds: float
+    ) -> dict[str, object]:
+        caller = scope.get("surehold.caller")
+        line: dict[str, object] = {
+            "request": number,
+            "method": _method(scope),
+            "route": route,
+            "status": status,
+            "seconds": seconds,
+        }
+        if caller is not None:
+            line |= {"caller": caller.name, "analyst": caller.analyst, "role": caller.role}
+        if TOOL in scope:
+            line |= dict(zip(("tool", "outcome"), scope[TOOL], strict=True))
+        return line
+
+
+def _method(scope: Scope) -> str:
+    """One of HTTP's: a client may send any word, and a label for each would fill the memory."""
+    known = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+    return scope["method"] if scope["method"] in known else "other"

@@ -1,0 +1,110 @@
+"""The custodian's route: records come in."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from surehold.errors import InvalidInput, RequestRefused, StorageFailed
+from surehold.server.arrival import arriving, check_length, parsed
+from surehold.server.asking import KeyHeader
+from surehold.server.guard import JSON, ROLE, GuardedRoute, wrong_type
+from surehold.server.looking import Served, gives
+from surehold.server.replies import WITH_BODY, Reply, reply
+from surehold.server.service import Service
+from surehold.session import Appended
+
+CUSTODIAN = {ROLE: "custodian"}
+FORMATS = {
+    "text/csv": "csv",
+    "text/tab-separated-values": "tsv",
+    "application/x-ndjson": "ndjson",
+    "application/vnd.apache.parquet": "parquet",
+    "application/vnd.apache.arrow.file": "arrow",
+}
+_WRITE_AT = 1 << 20  # bytes that are worth a visit to the disk
+
+router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["keep"])
+
+
+def _content() -> dict[str, Any]:
+    binary = {"schema": {"type": "string", "format": "binary"}}
+    listed = {"schema": {"type": "array", "items": {"type": "object"}}}
+    return {JSON: listed, **dict.fromkeys(FORMATS, binary)}
+
+
+@router.post(
+    "/append",
+    openapi_extra={**CUSTODIAN, "requestBody": {"required": True, "content": _content()}},
+    responses=gives(Appended, *WITH_BODY),
+)
+async def append(
+    request: Request,
+    service: Served,
+    again: Annotated[bool, Query(description="Keep them even if they came before.")] = False,
+    key: KeyHeader = None,
+) -> Reply:
+    """Add records: all of them are kept, durably, or none. The content type says the format."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON and kind not in FORMATS:
+        raise wrong_type([JSON, *FORMATS])
+    most = service.settings.json_bytes if kind == JSON else service.settings.append_bytes
+    check_length(request, most)
+    path = service.incoming / uuid.uuid4().hex
+    try:
+        await _spool(request, path, most, service)
+        return reply(await run_in_threadpool(_appended, service, path, kind, again, key))
+    finally:
+        path.unlink(missing_ok=True)
+
+
+async def _spool(request: Request, path: Path, most: int, service: Service) -> None:
+    """Into a file, beside the records and as well hidden, a megabyte at a time."""
+    waiting = bytearray()
+    await run_in_threadpool(_write, path, b"", "xb")
+    async for piece in arriving(request, most, service.settings):
+        waiting += piece
+        if len(waiting) >= _WRITE_AT:
+            await run_in_threadpool(_write, path, bytes(waiting))
+            waiting.clear()
+    await run_in_threadpool(_write, path, bytes(waiting))
+
+
+def _write(path: Path, content: bytes, mode: str = "r+b") -> None:
+    """At the end of a file; one that is gone is not begun anew, as its records would be fewer."""
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        with path.open(mode) as file:
+            file.seek(0, os.SEEK_END)
+            file.write(content)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageFailed("taking the records in", reason, "nothing was kept") from error
+
+
+def _appended(service: Service, path: Path, kind: str, again: bool, key: str | None) -> Appended:
+    source: Any = _listed(path) if kind == JSON else path
+    try:
+        return service.dataset.append(source, format=FORMATS.get(kind), again=again, key=key)
+    except InvalidInput as error:
+        if error.got != str(path):
+            raise
+        body = "the body of this request"  # not the file it is in
+        raise InvalidInput(error.parameter, error.required, body, error.hint) from None
+
+
+def _listed(path: Path) -> list[Any]:
+    try:
+        records = parsed(path.read_bytes())
+    except (ValueError, RecursionError):
+        reason, hint = "its body can't be read as JSON in UTF-8", "send a list of objects"
+        raise RequestRefused(400, reason, hint) from None
+    if not isinstance(records, list):
+        raise InvalidInput("the records", "a list of objects", type(records).__name__)
+    return records

@@ -1,0 +1,40 @@
+"""The log: one JSON object a line. It says who asked when and how it went, never what."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import TextIO
+
+_USUAL = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
+
+
+class Lines(logging.Formatter):
+    """Time, level and event, then whatever the caller said besides.
+
+    No traceback, and of others' messages the first line only: what an exception says may repeat
+    what a record holds.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        event = record.getMessage().partition("\n")[0]
+        line = {"time": time, "level": record.levelname.lower(), "event": event}
+        besides = {name: value for name, value in vars(record).items() if name not in _USUAL}
+        if record.exc_info and record.exc_info[0] is not None:
+            besides["error"] = record.exc_info[0].__name__
+        return json.dumps({**line, **besides}, default=str, ensure_ascii=False)
+
+
+def start_logging(stream: TextIO | None = None, level: str = "info") -> None:
+    """Send the service's log, and the warnings of whatever it runs on, to a stream."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(Lines())
+    listened_to = {"surehold.server": level.upper(), "uvicorn": "WARNING", "": "WARNING"}
+    for name, least in listened_to.items():
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(least)

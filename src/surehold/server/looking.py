@@ -1,0 +1,174 @@
+"""Routes that look: they cost nothing, change nothing, and touch no record."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query
+from starlette.requests import Request
+
+from surehold.errors import RequestRefused
+from surehold.planning import Plan
+from surehold.server.bodies import HoldBody, QuoteBody, query_of
+from surehold.server.guard import ROLE, GuardedRoute, caller_of
+from surehold.server.replies import (
+    USUAL,
+    WITH_BODY,
+    AnswersPage,
+    Compared,
+    Grown,
+    Held,
+    Models,
+    Reply,
+    Result,
+    Rounds,
+    failures,
+    reply,
+)
+from surehold.server.service import Caller, Me, Service
+from surehold.session import Outlook, Quote, Status, Verification
+
+VIEWER = {ROLE: "viewer"}
+_LARGEST = 2**53
+_MOST_BATCHES = 1000  # a hundred times as many take ten seconds, whoever asks
+
+router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["look"])
+
+
+async def service_of(request: Request) -> Service:
+    """The service behind the door; async, or FastAPI would look it up in a thread."""
+    service: Service = request.app.state.service
+    return service
+
+
+Served = Annotated[Service, Depends(service_of)]
+Called = Annotated[Caller, Depends(caller_of)]
+Number = Annotated[int | None, Query(ge=0, le=_LARGEST)]
+Share = Annotated[float | None, Query(allow_inf_nan=False)]
+
+
+def gives(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route may come to, for OpenAPI."""
+    return {200: {"model": model}, **failures(*statuses)}
+
+
+@router.get("/me", openapi_extra=VIEWER, responses=gives(Me, *USUAL))
+def me(service: Served, caller: Called) -> Reply:
+    """Who you are to the service, and what you may spend."""
+    return reply(service.me(caller))
+
+
+@router.get("/schema", openapi_extra=VIEWER, responses=gives(dict[str, str], *USUAL))
+def schema(service: Served) -> Reply:
+    """The columns and their types."""
+    return reply(service.dataset.columns)
+
+
+@router.get("/status", openapi_extra=VIEWER, responses=gives(Status, *USUAL))
+def status(service: Served) -> Reply:
+    """Where the dataset stands."""
+    return reply(service.dataset.status())
+
+
+@router.get("/plan", openapi_extra=VIEWER, responses=gives(Plan, *USUAL))
+def plan(service: Served) -> Reply:
+    """What was fixed before the first answer."""
+    return reply(service.dataset.plan.to_dict())
+
+
+@router.get("/outlook", openapi_extra=VIEWER, responses=gives(Outlook, *USUAL))
+def outlook(service: Served) -> Reply:
+    """What is left of the budget buys so much: now, evenly, or at the end."""
+    return reply(service.dataset.outlook())
+
+
+@router.get("/rounds", openapi_extra=VIEWER, responses=gives(Rounds, *USUAL))
+def rounds(service: Served) -> Reply:
+    """The rounds at which answers were given, and what they cost."""
+    return reply({"rounds": [round.to_dict() for round in service.dataset.rounds]})
+
+
+@router.get("/growth", openapi_extra=VIEWER, responses=gives(Grown, *USUAL))
+def growth(service: Served) -> Reply:
+    """How the data grew, in at most 500 points."""
+    return reply({"growth": [point.to_dict() for point in service.dataset.growth()]})
+
+
+@router.get("/compare", openapi_extra=VIEWER, responses=gives(Compared, *USUAL))
+def comparison(
+    beta: Annotated[float, Query(allow_inf_nan=False)],
+    alpha: Share = None,
+    queries: Number = None,
+    n0: Number = None,
+    n: Number = None,
+    batches: Annotated[int | None, Query(ge=0, le=_MOST_BATCHES)] = None,
+) -> Reply:
+    """The same question put to every certificate, as `surehold plan --compare` does."""
+    from surehold.planning import compare  # it loads scipy, which a service can start without
+
+    entries = compare(beta=beta, alpha=alpha, queries=queries, n0=n0, n=n, batches=batches)
+    return reply({"entries": [entry.to_dict() for entry in entries]})
+
+
+@router.get("/models", openapi_extra=VIEWER, responses=gives(Models, *USUAL))
+def models(service: Served) -> Reply:
+    """The models that were uploaded."""
+    return reply({"models": [model.to_dict() for model in service.dataset.models]})
+
+
+@router.get("/transcript", openapi_extra=VIEWER, responses=gives(AnswersPage, *USUAL))
+def transcript(
+    service: Served,
+    after: Annotated[int, Query(ge=0, le=_LARGEST)] = 0,
+    before: Annotated[int | None, Query(ge=0, le=_LARGEST)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    analyst: Annotated[str | None, Query(max_length=200)] = None,
+    round: Annotated[int | None, Query(ge=1, le=_LARGEST)] = None,
+    contains: Annotated[str, Query(max_length=1000)] = "",
+    newest: bool = False,
+) -> Reply:
+    """The answers so far, a page at a time, oldest or newest first.
+
+    Entries number everything that happens, so answers' numbers have gaps. Give `next` as `after`,
+    or with `newest` as `before`, for the next page.
+    """
+    told = service.dataset.transcript_of(analyst)
+    return reply(
+        told.page(limit, after=after, before=before, round=round, contains=contains, newest=newest)
+    )
+
+
+@router.get("/transcript/{entry}", openapi_extra=VIEWER, responses=gives(Result, *USUAL, 404))
+def answer(service: Served, entry: Annotated[int, Path(ge=1, le=_LARGEST)]) -> Reply:
+    """One answer by the number of its entry."""
+    found = service.dataset.transcript.entry(entry)
+    if found is None:
+        raise RequestRefused(404, "that entry is no answer", "GET /v1/transcript lists them")
+    return reply(found)
+
+
+@router.post("/quote", openapi_extra=VIEWER, responses=gives(Quote, *WITH_BODY, 409, 501))
+def quote(body: QuoteBody, service: Served, caller: Called) -> Reply:
+    """What an answer would cost and how wide it would be. Free; no record is touched."""
+    asked = query_of(body.query, service.dataset)
+    return reply(service.quote(caller, asked, round=body.round))
+
+
+@router.get("/room", openapi_extra=VIEWER, responses=gives(Held, *USUAL, 409))
+def room(service: Served, caller: Called, round: Annotated[int, Query(ge=0, le=_LARGEST)]) -> Reply:
+    """How many more answers the caller may have at a round, whether or not it is there yet."""
+    return reply({"round": round, "answers_left": service.session(caller).answers_left(round)})
+
+
+@router.post("/hold", openapi_extra=VIEWER, responses=gives(Held, *WITH_BODY, 409))
+def hold(body: HoldBody, service: Served, caller: Called) -> Reply:
+    """Whether a round may be held. The service keeps no state: send `round` with each request."""
+    session = service.session(caller).at(body.round)
+    round = service.dataset.present_round if body.round is None else body.round
+    return reply({"round": round, "answers_left": session.answers_left(round)})
+
+
+@router.post("/verify", openapi_extra=VIEWER, responses=gives(Verification, *USUAL))
+async def verify(service: Served) -> Reply:
+    """Replay the whole ledger: hashes, charges, widths, and every byte of the records."""
+    return reply(await service.verify())

@@ -1,0 +1,106 @@
+"""Metrics for Prometheus: what the service does, and where the dataset stands."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from surehold.server.guard import GuardedRoute
+from surehold.server.looking import VIEWER, Served
+from surehold.server.replies import USUAL, failures
+from surehold.session import Status
+from surehold.session.release import SLOT
+
+_BUCKETS = tuple(SLOT * 2.0**k for k in range(13))  # up to a minute and 42 seconds
+
+router = APIRouter(route_class=GuardedRoute, tags=["run"])
+
+
+class Metrics:
+    """Counters of one service. Labels are routes and statuses, never what somebody sent."""
+
+    def __init__(self) -> None:
+        registry = self.registry = CollectorRegistry()
+        labels = ("method", "route", "status")
+        self._requests = Counter(
+            "surehold_requests", "Requests that were answered.", labels, registry=registry
+        )
+        self._seconds = Histogram(
+            "surehold_request_seconds",
+            "How long requests took, rounded up to a slot of the grid for releases.",
+            ("method", "route"),
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self._calls = Counter(
+            "surehold_tool_calls",
+            "Calls of tools, by how they went.",
+            ("tool", "outcome"),
+            registry=registry,
+        )
+        self._late = Counter(
+            "surehold_late_answers",
+            "Answers that were not ready by the slot they were expected for.",
+            registry=registry,
+        )
+        self._gauges = {
+            name: Gauge(f"surehold_{name}", text, registry=registry)
+            for name, text in {
+                "records": "Records of the dataset.",
+                "answers": "Answers that were given.",
+                "answers_left": "Answers that would fit at the present round.",
+                "budget_total": "The budget, in mu^2 of the record that is exposed most.",
+                "budget_spent": "What was spent of it.",
+                "ledger_entries": "Entries of the ledger.",
+                "streams": "Streams of events that are open.",
+            }.items()
+        }
+
+    def saw(self, method: str, route: str, status: int, seconds: float) -> None:
+        """One request more; its seconds have to be those of a slot already."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    def called(self, tool: str, outcome: str) -> None:
+        """One call of a tool more."""
+        self._calls.labels(tool, outcome).inc()
+
+    def late(self) -> None:
+        """One late answer more."""
+        self._late.inc()
+
+    def text(self, status: Status, streams: int) -> bytes:
+        """All of it, as Prometheus reads it."""
+        values = {
+            "records": status.n,
+            "answers": status.answers,
+            "answers_left": status.answers_left,
+            "budget_total": status.budget.total,
+            "budget_spent": status.budget.spent,
+            "ledger_entries": status.entries,
+            "streams": streams,
+        }
+        for name, value in values.items():
+            self._gauges[name].set(value)
+        return generate_latest(self.registry)
+
+
+@router.get(
+    "/metrics",
+    openapi_extra=VIEWER,
+    response_class=Response,  # errors are no plain text
+    responses={
+        200: {
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+            "description": "Prometheus' text format.",
+        },
+        **failures(*USUAL),
+    },
+)
+def metrics(request: Request, service: Served) -> PlainTextResponse:
+    """Counters and gauges for Prometheus."""
+    counted: Metrics = request.app.state.metrics
+    text = counted.text(service.dataset.status(), request.app.state.watch.watchers.taken)
+    return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,0 +1,208 @@
+// Pictures, drawn by Observable Plot (vendor/). Colours are variables of the theme, so that a
+// switch needs no drawing anew; every picture has a label and, beside it, a table.
+
+import { h } from "./dom.js";
+import { LOOKS } from "./marks.js";
+import { count, width } from "./numerals.js";
+
+const { Plot } = globalThis;
+
+/** Okabe and Ito's colours, as in every other picture of Surehold; see plots/style.py. */
+export const CERTIFICATES = ["sharp", "ours-n", "ours-u", "adaptive", "jlnrss+", "jlnrss", "split"];
+const LABELS = { sharp: "sharp (Surehold)", "ours-n": "ours-n (paper)", "ours-u": "ours-u (paper)", adaptive: "adaptive (paper)" };
+const COMMON = { style: { fontSize: "12px", background: "none", overflow: "visible" } };
+
+const short = (value) => (value === 0 ? "0" : globalThis.d3.format("~s")(value));
+
+export const certificateLabel = (name) => LABELS[name] ?? name;
+
+/**
+ * A figure: caption, picture and the same as a table. `draw(width)` gives the picture and is called
+ * again when there is more or less room.
+ */
+export function figure({ title, level = "h3", note, label, draw, rows, tall = 220 }) {
+  const canvas = h("div", { class: "chart" });
+  canvas.style.minHeight = `${tall}px`; // so that nothing jumps when it is drawn
+  const details = rows && h("details", {}, h("summary", {}, "As a table"), rows);
+  const made = h("figure", {}, h("figcaption", {}, h(level, {}, title), note && h("p", {}, note)), canvas, details);
+  let drawn = 0;
+  const observer = new ResizeObserver(([entry]) => {
+    const room = Math.floor(entry.contentRect.width);
+    if (room < 60 || room === drawn) return;
+    drawn = room;
+    const picture = draw(room);
+    // Plot labels its groups ("area", "rule") for its own sake; one label for the whole is better.
+    for (const part of picture.querySelectorAll("[aria-label]")) part.removeAttribute("aria-label");
+    picture.setAttribute("role", "img");
+    picture.setAttribute("aria-label", label);
+    canvas.replaceChildren(picture);
+  });
+  observer.observe(canvas);
+  return made;
+}
+
+/** How many records there were, when; with the rounds between which may be asked. */
+export function growthChart(points, status, wide) {
+  const times = points.map((point) => ({ time: new Date(point.time), n: point.n }));
+  times.unshift({ time: times[0].time, n: 0 });
+  times.push({ time: new Date(Math.max(Date.now(), times.at(-1).time)), n: status.n });
+  const span = Math.max(times.at(-1).time - times[0].time, 60_000); // all at once is a line, not a point
+  const since = new Date(times.at(-1).time - span);
+  const top = Math.max(status.n, status.first_round) * 1.12;
+  const bounds = [
+    { n: status.first_round, text: `first round ${count(status.first_round)}` },
+    { n: status.last_round, text: `last round ${count(status.last_round)}` },
+  ].filter((bound, i, all) => bound.n <= top && (i === 0 || bound.n > all[0].n));
+  return Plot.plot({
+    ...COMMON,
+    width: wide,
+    height: 220,
+    marginLeft: 48,
+    marginRight: 12,
+    marginBottom: 36,
+    x: { type: "time", domain: [since, times.at(-1).time], label: null, ticks: Math.max(2, Math.floor(wide / 130)) },
+    y: { domain: [0, top], label: null, tickFormat: short, ticks: 5, grid: true },
+    marks: [
+      Plot.areaY(times, { x: "time", y: "n", curve: "step-after", fill: "var(--holds)", fillOpacity: 0.14 }),
+      Plot.lineY(times, { x: "time", y: "n", curve: "step-after", stroke: "var(--holds)", strokeWidth: 2 }),
+      Plot.ruleY(bounds, { y: "n", stroke: "var(--muted)", strokeDasharray: "4 4" }),
+      Plot.text(bounds, { y: "n", text: "text", frameAnchor: "right", dx: -6, dy: 11, textAnchor: "end", fill: "var(--muted)" }),
+      Plot.dot(times.slice(-1), { x: "time", y: "n", r: 4, fill: "var(--holds)" }),
+      Plot.ruleY([0], { stroke: "var(--line)" }),
+    ],
+  });
+}
+
+/** How the budget went: what the answers up to each size of the data have cost in all. */
+export function budgetChart(rounds, status, wide) {
+  const { total } = status.budget;
+  const steps = [{ round: status.first_round, spent: 0 }];
+  for (const given of rounds) steps.push({ round: given.round, spent: steps.at(-1).spent + given.spent / total });
+  const single = status.first_round === status.last_round;
+  const domain = single ? [0, status.last_round * 1.3] : [status.first_round, status.last_round];
+  const end = single ? domain[1] : Math.min(status.n, status.last_round);
+  if (end > steps.at(-1).round) steps.push({ round: end, spent: steps.at(-1).spent });
+  const now = status.n >= status.first_round ? [Math.min(status.n, status.last_round)] : [];
+  const isLate = now[0] > (domain[0] + domain[1]) / 2;
+  return Plot.plot({
+    ...COMMON,
+    width: wide,
+    height: 220,
+    marginLeft: 48,
+    marginRight: 16,
+    x: { domain, label: null, tickFormat: short, ticks: Math.max(2, Math.floor(wide / 90)) },
+    y: { domain: [0, 1.04], label: null, tickFormat: (share) => `${Math.round(100 * share)}%`, ticks: 5, grid: true },
+    marks: [
+      Plot.areaY(steps, { x: "round", y: "spent", curve: "step-after", fill: "var(--holds)", fillOpacity: 0.14 }),
+      Plot.lineY(steps, { x: "round", y: "spent", curve: "step-after", stroke: "var(--holds)", strokeWidth: 2 }),
+      Plot.ruleY([1], { stroke: "var(--trouble)", strokeDasharray: "5 4" }),
+      Plot.text([1], { y: 1, text: () => "the whole budget", frameAnchor: isLate ? "left" : "right", dx: isLate ? 8 : 0, dy: 11, textAnchor: isLate ? "start" : "end", fill: "var(--trouble-text)" }),
+      Plot.ruleX(now, { stroke: "var(--muted)" }),
+      Plot.text(now, { x: (d) => d, y: 0.5, text: () => "now", dx: isLate ? -6 : 6, textAnchor: isLate ? "end" : "start", fill: "var(--muted)" }),
+    ],
+  });
+}
+
+/**
+ * Answers as intervals over rounds: a slot each, in the order of rounds, from the least to the most
+ * it can be. `slots` are {entry, round, text, marks}; `chosen` the entry that is looked at.
+ */
+export function intervalChart(slots, chosen, wide) {
+  const marks = slots.flatMap((slot, i) => slot.marks.map((mark) => ({ ...mark, slot: i, many: slot.marks.length })));
+  const whole = marks.filter((mark) => mark.value !== null);
+  const bands = roundBands(slots);
+  const room = (wide - 50) / Math.max(slots.length, 1);
+  const thick = Math.max(2, Math.min(9, room * 0.6));
+  const selected = slots.findIndex((slot) => slot.entry === chosen);
+  const tips = slots.map((slot, i) => ({ slot: i, text: slot.text, top: Math.max(0.5, ...slot.marks.map((m) => m.high)) }));
+  return Plot.plot({
+    ...COMMON,
+    width: wide,
+    height: 260,
+    marginLeft: 40,
+    marginRight: 8,
+    marginBottom: 34,
+    x: { domain: [-0.6, slots.length - 0.4], axis: null },
+    y: { domain: [0, 1], label: null, ticks: [0, 0.25, 0.5, 0.75, 1], tickFormat: (share) => (share === 0 ? "least" : share === 1 ? "most" : ""), grid: true },
+    marks: [
+      Plot.rect(bands.filter((band) => band.odd), { x1: "from", x2: "to", y1: 0, y2: 1, fill: "var(--text)", fillOpacity: 0.045 }),
+      selected >= 0 ? Plot.rect([selected], { x1: (i) => i - 0.5, x2: (i) => i + 0.5, y1: 0, y2: 1, fill: "var(--holds)", fillOpacity: 0.16, stroke: "var(--holds)" }) : null,
+      Plot.ruleX(marks, { x: "slot", y1: "low", y2: "high", stroke: (d) => LOOKS[d.look].colour, strokeWidth: thick, strokeOpacity: (d) => (d.look === "undetermined" ? 0.2 : Math.max(0.06, 0.42 / d.many)) }),
+      Plot.dot(whole, { x: "slot", y: "value", symbol: (d) => LOOKS[d.look].symbol, r: Math.min(3.5, thick / 1.6 + 1), fill: (d) => (LOOKS[d.look].symbol === "times" ? "none" : LOOKS[d.look].colour), stroke: (d) => LOOKS[d.look].colour, fillOpacity: (d) => (d.many > 1 ? 0.6 : 1), strokeOpacity: (d) => (d.many > 1 ? 0 : 1) }),
+      Plot.text(legible(bands, wide), { x: "middle", y: 0, text: "label", dy: 18, fill: "var(--muted)" }),
+      Plot.tip(tips, Plot.pointerX({ x: "slot", y: "top", title: "text", maxRadius: 60, fill: "var(--raised)", stroke: "var(--line)", lineWidth: Math.min(22, wide / 26) })),
+    ],
+    symbol: { type: "identity" },
+  });
+}
+
+/** The cells of a table: a row each, on the table's own scale. */
+export function cellsChart(cells, range, wide) {
+  const rows = cells.map((cell, i) => ({ ...cell, i, low: cell.interval?.[0], high: cell.interval?.[1] }));
+  const known = rows.filter((row) => row.interval);
+  const longest = Math.max(...cells.map((cell) => cell.label.length));
+  const left = Math.min(7 * longest + 16, wide * 0.42);
+  const fits = Math.floor((left - 16) / 7);
+  const label = (text) => (text.length > fits ? `${text.slice(0, Math.max(fits - 1, 1))}…` : text);
+  return Plot.plot({
+    ...COMMON,
+    width: wide,
+    height: 50 + 20 * cells.length,
+    marginLeft: left,
+    marginRight: 16,
+    x: { domain: range, label: null, grid: true, ticks: Math.max(2, Math.floor(wide / 110)) },
+    y: { domain: rows.map((row) => row.i), tickFormat: (i) => label(cells[i].label), label: null, tickSize: 0 },
+    marks: [
+      Plot.ruleY(rows.filter((row) => !row.interval), { y: "i", x1: range[0], x2: range[1], stroke: "var(--muted)", strokeDasharray: "2 4" }),
+      Plot.ruleY(known, { y: "i", x1: "low", x2: "high", stroke: "var(--holds)", strokeWidth: 7, strokeOpacity: 0.35 }),
+      Plot.dot(known, { y: "i", x: "value", r: 3.5, fill: "var(--holds)" }),
+    ],
+  });
+}
+
+/** The certificates on one question, as bars from zero, so that lengths are true. */
+export function comparisonChart(entries, wide) {
+  const key = { queries: "queries", width: "width", records: "n" }[entries[0].solved_for];
+  const useful = entries.filter((entry) => entry.reason === null);
+  const most = Math.max(...useful.map((entry) => entry[key]), 0);
+  const shown = (entry) => (key === "width" ? `± ${width(entry.width)}` : count(entry[key]));
+  const left = wide < 480 ? 108 : 128;
+  return Plot.plot({
+    ...COMMON,
+    width: wide,
+    height: 46 + 38 * useful.length,
+    marginLeft: left,
+    marginRight: 84,
+    x: { domain: [0, most || 1], label: null, grid: true, ticks: Math.max(2, Math.floor(wide / 160)), tickFormat: key === "width" ? undefined : short },
+    y: { domain: useful.map((entry) => entry.certificate), label: null, tickSize: 0, tickFormat: certificateLabel },
+    marks: [
+      Plot.barX(useful, { y: "certificate", x: key, fill: (entry) => `var(--c-${entry.certificate.replace("+", "-plus")})`, insetTop: 4, insetBottom: 4 }),
+      Plot.text(useful, { y: "certificate", x: key, text: shown, dx: 6, textAnchor: "start", fill: "var(--text)" }),
+      Plot.ruleX([0], { stroke: "var(--muted)" }),
+    ],
+  });
+}
+
+/** Slots that are side by side and of one round. */
+function roundBands(slots) {
+  const bands = [];
+  slots.forEach((slot, i) => {
+    if (bands.at(-1)?.round === slot.round) bands.at(-1).to = i + 0.5;
+    else bands.push({ round: slot.round, from: i - 0.5, to: i + 0.5, odd: bands.length % 2 === 1 });
+  });
+  return bands.map((band) => ({ ...band, middle: (band.from + band.to) / 2, label: count(band.round) }));
+}
+
+/** Labels that do not run into each other. */
+function legible(bands, wide) {
+  const total = (bands.at(-1)?.to ?? 0) + 0.5;
+  const pixels = (at) => ((at + 0.5) / total) * (wide - 48);
+  let free = 0;
+  return bands.filter((band) => {
+    const need = 7.5 * band.label.length + 8;
+    const middle = pixels(band.middle);
+    if (middle - need / 2 < free - 24) return false;
+    free = middle + need / 2 + 24;
+    return true;
+  });
+}

@@ -1,0 +1,162 @@
+// The shell: who is asking, which view the address means, and what the service says meanwhile.
+
+import { get, hasToken, signIn } from "./api.js";
+import * as ask from "./ask.js";
+import { fill, h } from "./dom.js";
+import { follow } from "./events.js";
+import * as explore from "./explore.js";
+import * as overview from "./overview.js";
+import { openJson, refusalBox, waiting } from "./parts.js";
+import { showSignIn } from "./signin.js";
+import * as transcript from "./transcript.js";
+
+const VIEWS = { "/": overview, "/transcript": transcript, "/ask": ask, "/explore": explore };
+const QUIET = 400; // updates come no faster than this, however many ask
+
+const root = document.getElementById("main");
+const connection = document.getElementById("connection");
+const state = { me: null, status: null, view: null, path: null, stop: null, turn: 0, isOut: false, isDown: false, isStale: false };
+
+async function start() {
+  state.stop?.();
+  state.view?.leave?.();
+  Object.assign(state, { me: null, status: null, view: null, path: null, stop: null, isOut: false });
+  waiting(root);
+  try {
+    [state.me, state.status] = await Promise.all([get("/v1/me"), get("/v1/status")]);
+  } catch (refusal) {
+    if (refusal.status === 401) return; // the sign-in box is there already
+    fill(root, h("h1", { tabindex: "-1" }, "Surehold"), refusalBox(refusal, start));
+    connect(refusal.isLost); // and when it is back, start over
+    return;
+  }
+  drawWho();
+  connect(false);
+  await route();
+}
+
+/** Follow the service; `anew` starts over with its first word. */
+function connect(anew) {
+  state.stop = follow(
+    (status) => (anew && !state.status ? start() : updated(status)),
+    (now) => {
+      // Said once, not at every try: a screen reader speaks each change.
+      if (state.isDown && now === "connecting") return;
+      state.isDown = now === "waiting";
+      state.isStale ||= state.isDown;
+      connection.dataset.state = now;
+      connection.textContent = { connecting: "connecting", live: "live", waiting: "no connection, trying again", denied: "signed out" }[now];
+      if (now === "denied") denied({ message: "the token is no longer good" });
+    },
+  );
+}
+
+let timer = null;
+let newest = null;
+let running = false;
+
+/** Tell the view, but not more often than it can draw. */
+function updated(status) {
+  // After a time without connection a view may show an error, even if nothing has changed.
+  if (!state.isStale && state.status?.head === status.head && newest === null) return;
+  state.isStale = false;
+  newest = status;
+  state.status = status;
+  if (timer !== null || running) return;
+  timer = setTimeout(async () => {
+    timer = null;
+    const told = newest;
+    newest = null;
+    running = true;
+    try {
+      await state.view?.update?.(told);
+    } finally {
+      running = false;
+      if (newest !== null) updated(newest);
+    }
+  }, QUIET);
+}
+
+async function route() {
+  const url = new URL(location.href);
+  const path = url.pathname in VIEWS ? url.pathname : "/";
+  for (const link of document.querySelectorAll("header nav a")) {
+    if (link.getAttribute("href") === path) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.title = `${VIEWS[path].title} · ${state.status.name} · Surehold`;
+  if (state.view?.navigate && state.path === path) return state.view.navigate(url);
+  const turn = ++state.turn;
+  state.view?.leave?.();
+  state.view = null;
+  state.path = path;
+  const page = h("div", { class: "view" });
+  const made = await VIEWS[path].show(page, { url, me: state.me, status: state.status, current: () => state.status, go, twin });
+  if (turn !== state.turn) return made.leave?.(); // somebody went on meanwhile
+  state.view = made;
+  fill(root, page);
+  return null;
+}
+
+/** Go to another address of this page. */
+async function go(href, { replace = false } = {}) {
+  const moved = new URL(href, location.href).pathname !== location.pathname;
+  history[replace ? "replaceState" : "pushState"](null, "", href);
+  await route();
+  if (moved) {
+    scrollTo(0, 0);
+    root.querySelector("h1")?.focus({ preventScroll: true });
+  }
+}
+
+/** What this view is as JSON: for programs in the head, for people in the foot. */
+function twin(path) {
+  document.getElementById("twin").href = path;
+  const link = document.getElementById("twin-link");
+  link.href = path;
+  link.textContent = path.length > 80 ? `${path.slice(0, 79)}…` : path;
+}
+
+function drawWho() {
+  const { analyst, role, expires } = state.me;
+  const until = expires ? `, until ${new Date(expires).toLocaleDateString()}` : "";
+  const leave = hasToken() && h("button", { type: "button", class: "quiet", onclick: () => { signIn(null); start(); } }, "Sign out");
+  fill(document.getElementById("who"), `You are ${analyst} (${role}${until}). `, leave);
+}
+
+/** The service knows no such caller: ask for a token. */
+function denied(refusal) {
+  if (state.isOut) return;
+  state.isOut = true;
+  const wasTried = hasToken();
+  signIn(null);
+  state.stop?.();
+  state.view?.leave?.();
+  Object.assign(state, { view: null, stop: null, turn: state.turn + 1 });
+  connection.dataset.state = "denied";
+  connection.textContent = "signed out";
+  fill(document.getElementById("who"));
+  document.title = "Sign in · Surehold";
+  showSignIn(root, { message: refusal.message, wasTried }, start);
+}
+
+addEventListener("surehold-denied", (event) => denied(event.detail));
+// A browser keeps few connections to one host: a tab that nobody looks at lets go of its own.
+document.addEventListener("visibilitychange", () => {
+  if (!state.status) return;
+  state.stop?.();
+  state.stop = null;
+  if (!document.hidden) connect(false);
+});
+addEventListener("popstate", () => state.status && route());
+document.getElementById("twin-link").addEventListener("click", (event) => openJson(event, event.currentTarget.getAttribute("href")));
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href]");
+  if (!link || event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  const url = new URL(link.href);
+  if (url.origin !== location.origin || !(url.pathname in VIEWS) || url.hash || !state.status) return;
+  event.preventDefault();
+  go(url.pathname + url.search);
+});
+
+start();

@@ -1,0 +1,164 @@
+"""HTTP/1.1 for clients that take their time, send something else, or are too many."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from surehold.errors import RequestRefused
+from surehold.server.failures import headers_of
+from surehold.server.replies import HEADERS, Reply
+
+HEAD_SECONDS = 10.0
+"""How long the head of a request may take to arrive."""
+UNREAD_SECONDS = 60.0
+"""How long a client may leave a response lying without reading any of it."""
+CONNECTIONS = 512
+"""How many may be open at once."""
+CONNECTIONS_EACH = 64
+"""How many may be open at once from one address, so that nobody alone leaves none to others."""
+PROXIES = ("127.0.0.1", "::1")
+"""Addresses behind which there may be many clients: only the number of all connections counts."""
+_LONGEST_HEAD = 1 << 16
+_SECONDS_TO_FINISH = 20
+
+
+class PatientProtocol(H11Protocol):
+    """uvicorn's, which waits for ever for a head to come or a response to be read, but for that.
+
+    What it refuses by itself it tells in the one shape of errors.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+    _look: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """A client is there; its first request has to follow."""
+        super().connection_made(transport)
+        if self._is_one_too_many():
+            # At once: one that is left to wait for its refusal counts among all of them.
+            reason = f"{CONNECTIONS_EACH:,} connections are open from this address"
+            self._refuse(RequestRefused(429, reason, "use those, or close some", 1.0))
+            return
+        if len(self.connections) > CONNECTIONS:
+            self.app = _crowded
+        self._expect()
+        self._look_again(0)
+
+    def send_400_response(self, msg: str) -> None:
+        """What came is no HTTP."""
+        cycle: Any = self.cycle
+        if cycle is not None and cycle.response_started and not cycle.response_complete:
+            self.transport.close()  # in the middle of a response there is no place for another
+            return
+        reason, hint = "it is not valid HTTP/1.1", "see /openapi.json for what there is"
+        self._refuse(RequestRefused(400, reason, hint))
+
+    def data_received(self, data: bytes) -> None:
+        """Some of a request came."""
+        super().data_received(data)
+        cycle: Any = self.cycle  # None until there was a request, whatever uvicorn declares
+        if cycle is None or cycle.response_complete:
+            self._expect()
+        else:
+            self._forget()
+
+    def on_response_complete(self) -> None:
+        """uvicorn waits for the next request by itself, until its first byte."""
+        self._forget()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client has gone."""
+        self._forget()
+        if self._look is not None:
+            self._look.cancel()
+        super().connection_lost(exc)
+
+    def _is_one_too_many(self) -> bool:
+        address = self.client[0] if self.client else PROXIES[0]
+        if address in PROXIES:
+            return False
+        there: list[Any] = list(self.connections)
+        mine = [other for other in there if other.client and other.client[0] == address]
+        return len(mine) > CONNECTIONS_EACH
+
+    def _expect(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_SECONDS, self._give_up)
+
+    def _forget(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if self.transport.is_closing():
+            return
+        reason = f"its head did not arrive within {HEAD_SECONDS:g} seconds"
+        self._refuse(RequestRefused(408, reason, "send it again, faster"))
+
+    def _look_again(self, unread: int) -> None:
+        """Whether anything was read of what waited at the last look."""
+        waiting = self.transport.get_write_buffer_size()
+        if unread and waiting >= unread:
+            self.transport.abort()  # to close it would wait for the reader
+            return
+        self._look = self.loop.call_later(UNREAD_SECONDS, self._look_again, waiting)
+
+    def _refuse(self, error: RequestRefused) -> None:
+        response = _refusal(error)
+        status = HTTPStatus(error.status)
+        lines = [b"HTTP/1.1 %d %s" % (status, status.phrase.encode())]
+        lines += [name + b": " + value for name, value in response.raw_headers]
+        self.transport.write(b"\r\n".join(lines) + b"\r\n\r\n" + bytes(response.body))
+        self.transport.close()
+
+
+def _refusal(error: RequestRefused) -> Reply:
+    headers = {**HEADERS, **headers_of(error), "Cache-Control": "no-store", "Connection": "close"}
+    return Reply(error.to_dict(), error.status, headers)
+
+
+async def _crowded(scope: Scope, receive: Receive, send: Send) -> None:
+    """What those are told who come when there are too many."""
+    hint = "come again in a moment"
+    error = RequestRefused(503, f"{CONNECTIONS:,} connections are open already", hint, 1.0)
+    await _refusal(error)(scope, receive, send)
+
+
+class HttpServer(uvicorn.Server):
+    """uvicorn's server as it is run here: it says when it is there, and logs nothing by itself.
+
+    When it says so it hears signals already: it may be stopped as well as used.
+    """
+
+    def __init__(self, app: ASGIApp, ready: Callable[[], None] | None = None) -> None:
+        self._ready = ready
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=PatientProtocol,
+                ws="none",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                h11_max_incomplete_event_size=_LONGEST_HEAD,
+                timeout_graceful_shutdown=_SECONDS_TO_FINISH,
+            )
+        )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        if self._ready is not None and self.started:
+            self._ready()

@@ -1,0 +1,162 @@
+"""What comes back: the library's dictionaries as JSON, and their schemas for OpenAPI."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import Response
+
+from surehold.planning import Entry
+from surehold.session import (
+    Answer,
+    Choice,
+    Estimate,
+    Fitted,
+    Growth,
+    KeptModel,
+    Round,
+    Table,
+    Verdict,
+)
+from surehold.shown import Shown
+
+HEADERS = {
+    # Styles by hand: charts are drawn with style attributes.
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; connect-src 'self'; object-src 'none'; frame-ancestors 'none'; "
+    "base-uri 'none'; form-action 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""For whoever looks with a browser; the page needs no more than this allows."""
+
+
+class Reply(Response):
+    """One JSON object, strictly valid; half a character, which UTF-8 has not, stays escaped."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """As bytes."""
+        text = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+
+
+def reply(result: Shown | dict[str, Any]) -> Reply:
+    """A result as it is on every surface."""
+    return Reply(result if isinstance(result, dict) else result.to_dict())
+
+
+Result = Answer | Table | Estimate | Verdict | Choice | Fitted
+"""What a question may come to."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Several answers."""
+
+    answers: list[Result]
+
+
+@dataclass(frozen=True)
+class AnswersPage:
+    """Some answers; `next` is where the next page begins, null if there is none.
+
+    `total` is how many answers there are, whatever was looked for.
+    """
+
+    answers: list[Result]
+    next: int | None
+    total: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """A round that may be asked, and how many answers the caller may have there."""
+
+    round: int
+    answers_left: int
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The rounds at which answers were given."""
+
+    rounds: list[Round]
+
+
+@dataclass(frozen=True)
+class Grown:
+    """How the data grew."""
+
+    growth: list[Growth]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What every certificate gives on the same question."""
+
+    entries: list[Entry]
+
+
+@dataclass(frozen=True)
+class Models:
+    """The models that are kept."""
+
+    models: list[KeptModel]
+
+
+@dataclass(frozen=True)
+class Health:
+    """It is up."""
+
+    status: str
+    version: str
+
+
+@dataclass(frozen=True)
+class ErrorTold:
+    """What went wrong: the class, one line, and its numbers."""
+
+    type: str
+    message: str
+    details: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The one shape of errors."""
+
+    error: ErrorTold
+
+
+def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What OpenAPI is told of the errors of a route."""
+    return {status: {"model": Failure, "description": _WORDS[status]} for status in statuses}
+
+
+_WORDS = {
+    400: "The body can't be read.",
+    401: "No token, or one that is not valid.",
+    402: "The budget, or the caller's limit, is exhausted. This is final: only records help.",
+    403: "The role does not allow this.",
+    404: "There is nothing there.",
+    405: "Another method.",
+    408: "The body came too slowly.",
+    409: "The plan does not cover that round, or it is not there yet.",
+    413: "The body is too large.",
+    415: "Another content type is wanted.",
+    422: "What was asked can't be meant.",
+    429: "Too many requests; Retry-After says when.",
+    501: "The service lacks an optional package.",
+    503: "The disk, or another process, was in the way. Ask again, with the key.",
+}
+USUAL = (401, 403, 422, 429, 503)
+WITH_BODY = (*USUAL, 400, 408, 413, 415)

@@ -1,0 +1,264 @@
+"""The service: one dataset, and the one way to ask it. Routes and tools translate; this decides."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from starlette.concurrency import run_in_threadpool
+
+from surehold.errors import AccessDenied, InvalidInput
+from surehold.queries import Query, Select, query_of
+from surehold.server.rates import Rates
+from surehold.server.settings import Settings
+from surehold.server.tokens import ROLES, Role, Token, TokenBook
+from surehold.server.turns import Turns
+from surehold.session import Dataset, Limit, Quote, Result, Session, Verification
+from surehold.shown import Shown
+
+MOST_QUERIES = 10_000
+"""How many queries one request may ask."""
+_MOST_SESSIONS = 1000
+_LONG = 1 << 14
+"""Characters of queries that are read as a part of any request."""
+_CHARACTERS = 200
+"""Of longer ones, characters that count as one request: to read them takes about as long."""
+INCOMING = "incoming"
+"""Where bodies of appends wait until they are whole."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who sent a request; ``token`` is None where nobody needs one."""
+
+    analyst: str
+    role: Role
+    token: Token | None = None
+
+    @property
+    def name(self) -> str:
+        """What rates and logs know a caller by."""
+        return "anybody" if self.token is None else self.token.id
+
+
+ANYBODY = Caller("analyst", "analyst")
+"""Who comes to a service without tokens. It listens on this machine only."""
+
+
+@dataclass(frozen=True, repr=False)
+class Me(Shown):
+    """Who a caller is to the service; ``limit`` is None if there is none but the budget's."""
+
+    analyst: str
+    role: str
+    token: str | None
+    expires: str | None
+    limit: Limit | None
+
+
+class Service:
+    """One dataset behind a door. Its methods may be called from any thread, but for ``verify``."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        settings: Settings | None = None,
+        book: TokenBook | None = None,
+    ) -> None:
+        self.dataset = dataset
+        self.settings = settings or Settings()
+        self.book = book or TokenBook(dataset.path)
+        self.rates = Rates(self.settings.rate)
+        self.strangers = Rates(self.settings.rate)
+        self._long = Rates(
+            self.settings.rate * _CHARACTERS, what="characters of long queries", debt=math.inf
+        )
+        self.incoming = dataset.path / INCOMING
+        self._sessions: dict[tuple[str, float | None], Session] = {}
+        self.slow_asks = Turns("asks that take long", *self.settings.slow_asks)
+        self.uploads = Turns("uploads", *self.settings.uploads)
+        self.shelving = threading.Lock()
+        self._lock = threading.Lock()
+        self._verifying: asyncio.Future[Verification] | None = None
+
+    def sweep(self) -> None:
+        """Remove what a service that was killed had not yet taken in; none may be running."""
+        with contextlib.suppress(FileNotFoundError):
+            for path in self.incoming.iterdir():
+                path.unlink(missing_ok=True)
+
+    # ---------------------------------------------------------------------------------- callers
+
+    def admit(self, header: str | None, address: str) -> Caller:
+        """Who an Authorization header stands for; who tries others often is slowed down."""
+        try:
+            return self._known(_bearer(header))
+        except AccessDenied:
+            self.strangers.take(address)
+            raise
+
+    def _known(self, text: str | None) -> Caller:
+        if text is not None:
+            token = self.book.find(text)
+            return Caller(token.analyst, token.role, token)
+        if self.book.is_open:
+            return ANYBODY
+        hint = "send the header Authorization: Bearer TOKEN"
+        raise AccessDenied("this dataset needs a token, and there is none", hint)
+
+    def is_still_good(self, caller: Caller) -> bool:
+        """Whether who was let in before would be let in now."""
+        if caller.token is None:
+            return self.book.is_open
+        return self.book.is_good(caller.token.id)
+
+    def session(self, caller: Caller) -> Session:
+        """The session of a caller; sessions keep no state but what makes them quick."""
+        limit = None if caller.token is None else self.book.limit_of(caller.analyst)
+        with self._lock:
+            session = self._sessions.get((caller.analyst, limit))
+            if session is None:
+                if len(self._sessions) >= _MOST_SESSIONS:
+                    self._sessions.clear()
+                fixed_time = self.settings.fixed_time
+                session = self.dataset.session(caller.analyst, limit=limit, fixed_time=fixed_time)
+                self._sessions[caller.analyst, limit] = session
+        return session
+
+    def me(self, caller: Caller) -> Me:
+        """Who somebody is."""
+        token = caller.token
+        return Me(
+            analyst=caller.analyst,
+            role=caller.role,
+            token=None if token is None else token.id,
+            expires=None if token is None else token.expires,
+            limit=self.session(caller).limit,
+        )
+
+    # ------------------------------------------------------------------------------------- asking
+
+    def quote(self, caller: Caller, query: Query | str, *, round: int | None = None) -> Quote:
+        """What an answer would cost and how wide it would be; free, and it touches no record."""
+        session = self.session(caller).at(round)
+        asked = self._read(caller, query)
+        self._owe(caller, [asked])
+        return session.quote(asked)
+
+    def ask(
+        self,
+        caller: Caller,
+        query: Query | str,
+        *,
+        round: int | None = None,
+        key: str | None = None,
+    ) -> Result:
+        """Charge and answer, by the rules that hold for every way in."""
+        session = self.session(caller).at(round)
+        asked = self._read(caller, query)
+        with self._turn(caller, [asked]):
+            result: Result = session.ask(asked, key=key)
+        return result
+
+    def ask_many(
+        self,
+        caller: Caller,
+        queries: Sequence[Query | str],
+        *,
+        round: int | None = None,
+        key: str | None = None,
+    ) -> tuple[Result, ...]:
+        """All of them at one round, or none, by the same rules; each counts as a request."""
+        if not 1 <= len(queries) <= MOST_QUERIES:
+            raise InvalidInput("queries", f"1 to {MOST_QUERIES:,} of them", len(queries))
+        session = self.session(caller).at(round)
+        asked = [self._read(caller, query) for query in queries]
+        with self._turn(caller, asked):
+            return session.ask_many(asked, key=key)
+
+    @contextmanager
+    def _turn(self, caller: Caller, asked: Sequence[Query]) -> Iterator[None]:
+        """Around an ask: few at a time that go through a model, or through records many times.
+
+        They take processes and minutes. A turn lasts until the answer is released: whether there is
+        one left must not tell how long an evaluation took.
+        """
+        self._owe(caller, asked)
+        if not any(map(_is_slow, asked)):
+            yield
+            return
+        with self.slow_asks.one(caller.analyst):
+            yield
+
+    def weigh(self, caller: Caller, characters: int) -> None:
+        """Before queries are read: to read long ones is work, whoever asks and however little else.
+
+        So many characters a second in the long run, or a refusal.
+        """
+        if characters > _LONG:
+            self._long.take(caller.name)
+            self._long.owe(caller.name, characters - 1)
+
+    def _read(self, caller: Caller, query: Query | str) -> Query:
+        if not isinstance(query, str):
+            return query
+        self.weigh(caller, len(query))
+        return query_of(query)
+
+    def _owe(self, caller: Caller, asked: Sequence[Query]) -> None:
+        """A request that asks many things counts for as many."""
+        self.rates.owe(caller.name, sum(map(_size, asked)) - 1)
+
+    # ---------------------------------------------------------------------------------- verifying
+
+    async def verify(self) -> Verification:
+        """Replay everything; who asks while that is under way gets the same result.
+
+        Only the replay has a thread: many who waited for it in theirs would leave none to others.
+        """
+        if self._verifying is None:
+            self._verifying = asyncio.ensure_future(run_in_threadpool(self.dataset.verify))
+            self._verifying.add_done_callback(self._verified)
+        return await asyncio.shield(self._verifying)
+
+    def _verified(self, _: asyncio.Future[Verification]) -> None:
+        self._verifying = None
+
+
+def check_role(caller: Caller, needed: Role) -> None:
+    """Refuse who may not do this."""
+    if ROLES.index(caller.role) < ROLES.index(needed):
+        reason = f"only {_article(needed)} may do this, and this is {_article(caller.role)}"
+        hint = "ask the custodian for another token"
+        if caller.token is None:
+            hint = f"make one: surehold token create DATASET --analyst NAME --role {needed}"
+        raise AccessDenied(reason, hint, 403)
+
+
+def _article(role: Role) -> str:
+    return f"an {role}" if role == "analyst" else f"a {role}"
+
+
+def _is_slow(query: Query) -> bool:
+    """Whether it names a model, or fits one; a text that only looks so is taken for one."""
+    return "'onnx:" in query.canonical or "fit(" in query.canonical
+
+
+def _size(query: Query) -> int:
+    """How many queries it is made of."""
+    return len(query.candidates) if isinstance(query, Select) else 1
+
+
+def _bearer(header: str | None) -> str | None:
+    """The token in an Authorization header."""
+    if header is None:
+        return None
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != "bearer":
+        raise AccessDenied("the Authorization header is not Bearer TOKEN", "send it so")
+    return token.strip()

@@ -1,0 +1,48 @@
+"""The session: the only door to the data."""
+
+from surehold.data.shelf import KeptModel
+from surehold.session.answers import Answer, Cell, Choice, Estimate, Fitted, Result, Table, Verdict
+from surehold.session.dataset import (
+    Appended,
+    Dataset,
+    Growth,
+    Round,
+    Status,
+    Verification,
+    create,
+    open,
+)
+from surehold.session.outlook import Outlook, Pace
+from surehold.session.quotes import Budget, Limit, Quote
+from surehold.session.scorer import Scorer
+from surehold.session.session import Session
+from surehold.session.transcript import Page, Transcript
+
+__all__ = [
+    "Answer",
+    "Appended",
+    "Budget",
+    "Cell",
+    "Choice",
+    "Dataset",
+    "Estimate",
+    "Fitted",
+    "Growth",
+    "KeptModel",
+    "Limit",
+    "Outlook",
+    "Pace",
+    "Page",
+    "Quote",
+    "Result",
+    "Round",
+    "Scorer",
+    "Session",
+    "Status",
+    "Table",
+    "Transcript",
+    "Verdict",
+    "Verification",
+    "create",
+    "open",
+]

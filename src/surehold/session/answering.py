@@ -1,0 +1,87 @@
+"""How each kind of query is answered: exact numbers, a mechanism and noise make what is told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from surehold.data.growing import Exact, parts_of
+from surehold.ledger.policy import Policy
+from surehold.ledger.told import choice_told, fit_told, numbers_told
+from surehold.mechanisms import NoiseSource
+from surehold.queries import (
+    FitForm,
+    Form,
+    ModelMeasure,
+    ModelPairs,
+    NumberForm,
+    SelectForm,
+    Source,
+)
+
+
+def sources_of(form: Form) -> list[Source]:
+    """What a query needs of the snapshot."""
+    match form:
+        case NumberForm():
+            return [form.source]
+        case SelectForm():
+            return [candidate.source for candidate in form.candidates]
+        case FitForm():
+            return []
+        case _:
+            raise NotImplementedError(type(form).__name__)
+
+
+def names_model(form: Form) -> bool:
+    """Whether a model is asked about, or fitted: their time depends most on records."""
+    if isinstance(form, FitForm):
+        return True
+    parts = (part for source in sources_of(form) for part in parts_of(source))
+    return any(isinstance(part, ModelMeasure | ModelPairs) for part in parts)
+
+
+def answered(
+    form: Form, exact: Sequence[Any], policy: Policy, round: int, noise: NoiseSource
+) -> dict[str, Any]:
+    """Draw the noise and say what is to be told; nothing else may see the exact numbers."""
+    match form:
+        case NumberForm():
+            return _numbers(form, exact[0], policy, round, noise)
+        case SelectForm():
+            return _choice(form, exact, policy, round, noise)
+        case FitForm():
+            [coefficients] = exact
+            return fit_told(form, list(coefficients))  # noise was drawn at every step
+        case _:
+            raise NotImplementedError(type(form).__name__)
+
+
+def _choice(
+    form: SelectForm, exact: Sequence[Exact], policy: Policy, round: int, noise: NoiseSource
+) -> dict[str, Any]:
+    """The exponential mechanism on the candidates' units: t times each moves by at most 1."""
+    from surehold.mechanisms.exponential import ExponentialMechanism  # loads SciPy
+
+    selection = policy.selection(form, round)
+    common = math.lcm(*(one.denominator for one in exact))
+    losses = []
+    for one in exact:
+        loss = one.numerators[0] if form.best == "lowest" else one.denominator - one.numerators[0]
+        losses.append(round * loss * (common // one.denominator))
+    chosen = ExponentialMechanism(selection.epsilon).choose(losses, common, noise.bits())
+    told = (chosen, selection.epsilon, selection.allowance)
+    return choice_told(form, *told, policy, round)
+
+
+def _numbers(
+    form: NumberForm, exact: Exact, policy: Policy, round: int, noise: NoiseSource
+) -> dict[str, Any]:
+    noisy, top = policy.mechanism.noisy, form.top_at(round)
+    draws = noise.draw(len(exact.numerators))
+    units = [
+        min(noisy(total, exact.denominator, drawn), top)
+        for total, drawn in zip(exact.numerators, draws, strict=True)
+    ]
+    return numbers_told(form, units, policy, round)

@@ -1,0 +1,477 @@
+"""What an analyst is told: frozen, with numbers, words and one dictionary each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any
+
+from surehold import numerals
+from surehold.errors import InvalidInput, LedgerCorrupt
+from surehold.ledger.entries import Entry
+from surehold.ledger.ledger import Ledger
+from surehold.ledger.told import body_of, readings
+from surehold.mechanisms import to_float
+from surehold.queries import (
+    Fit,
+    GroupMeans,
+    NumberForm,
+    Reading,
+    SelectForm,
+    form_of,
+    query_of,
+)
+from surehold.shown import Shown
+
+_SHOWN_CELLS = 200
+_LISTED = 12
+_LONGEST = 500
+
+
+@dataclass(frozen=True, repr=False)
+class Result(Shown):
+    """What every result has.
+
+    ``query`` is the query in canonical form and ``text`` as it was written. ``round`` is the size
+    of the snapshot. ``charge`` is what it cost, and ``remaining`` what it left, in mu^2 of the
+    record that is exposed most; ``price`` is the charge in answers at that round. ``recorded`` is
+    True if it had been given before and cost nothing now.
+    """
+
+    query: str
+    text: str
+    round: int
+    certificate: str
+    theorem: str
+    beta: float
+    assumptions: tuple[str, ...]
+    charge: float
+    price: int
+    remaining: float
+    answers_left: int
+    analyst: str
+    time: str
+    entry: int
+    key: str | None
+    recorded: bool
+
+    def __hash__(self) -> int:
+        return hash((self.query, self.entry))
+
+    @property
+    def brief(self) -> str:
+        """One line."""
+        return str(self)
+
+    def explain(self) -> str:
+        """The result in full sentences: what it says, what it cost and what it rests on."""
+        return "\n".join([str(self), *self._sentences()])
+
+    def _sentences(self) -> list[str]:
+        return [
+            f"query       {_shortened(self.query)}",
+            *self._about_width(),
+            self._promise(),
+            f"by          {self.certificate} ({self.theorem})",
+            f"cost        {self._cost()}; {self.remaining:.4g} is left, "
+            f"enough for {numerals.several(self.answers_left, 'answer')} more at this round",
+            *(f"if          {sentence}" for sentence in self.assumptions),
+        ]
+
+    def _promise(self) -> str:
+        return (
+            f"holds       with probability {numerals.percent(self.beta)}, for all answers of the "
+            "analysis together"
+        )
+
+    def _about_width(self) -> list[str]:
+        return []
+
+    def _cost(self) -> str:
+        if self.price == 0:
+            return "nothing beyond the answers it follows from"
+        as_many = f", that of {self.price:,} answers" if self.price > 1 else ""
+        return f"{self.charge:.4g} of each record's budget{as_many}"
+
+
+@dataclass(frozen=True, repr=False)
+class Answer(Result):
+    """A value and how far it can be from the population's, jointly with all other answers.
+
+    ``interval`` is (low, high); ``width`` the half-width, the larger side if they differ; ``range``
+    what the answer could be at all, 0 to 1 for a fraction.
+    """
+
+    value: float
+    width: float
+    interval: tuple[float, float]
+    range: tuple[float, float]
+    terms: Mapping[str, float]
+    sigma: float
+
+    def __str__(self) -> str:
+        digits = _decimals(self.width, self.range[1] - self.range[0])
+        value = numerals.plain(self.value, digits)
+        width = numerals.fixed(self.width, digits, up=True)
+        shown = shown_interval(self.interval, digits)
+        return f"{value} ± {width}  {shown}  n = {self.round:,}"
+
+    __hash__ = Result.__hash__
+
+    def _about_width(self) -> list[str]:
+        parts = " + ".join(f"{term:.4g} {name}" for name, term in self.terms.items())
+        return [*self._about_values(), f"width       ± {numerals.width(self.width)} ({parts})"]
+
+    def _about_values(self) -> list[str]:
+        """What a mean makes of values that are missing or beyond its range."""
+        if not self.query.startswith("mean("):
+            return []
+        low, high = self.range
+        return [
+            f"values      below {low:g} or missing count as {low:g}, above {high:g} as {high:g}"
+        ]
+
+
+@dataclass(frozen=True, repr=False)
+class Cell(Shown):
+    """One number of a table; ``value`` and ``interval`` are None where it is undetermined."""
+
+    label: str
+    value: float | None
+    interval: tuple[float, float] | None
+
+    def __str__(self) -> str:
+        return self.shown(_digits([self]))
+
+    def shown(self, digits: int) -> str:
+        """With so many decimals."""
+        if self.value is None or self.interval is None:
+            return "undetermined"
+        return f"{numerals.plain(self.value, digits)}  {shown_interval(self.interval, digits)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Table(Result):
+    """A number for every cell, all of whose intervals hold together.
+
+    ``width`` is the largest half-width of a cell, None where they differ from cell to cell.
+    """
+
+    cells: tuple[Cell, ...]
+    width: float | None
+    range: tuple[float, float]
+
+    __hash__ = Result.__hash__
+
+    def __str__(self) -> str:
+        shown, digits = self.cells[:_SHOWN_CELLS], _digits(self.cells)
+        wide = max(len(cell.label) for cell in shown)
+        lines = [f"{cell.label:{wide}}  {cell.shown(digits)}" for cell in shown]
+        if len(self.cells) > _SHOWN_CELLS:
+            more = len(self.cells) - _SHOWN_CELLS
+            lines.append(f"... {more:,} more: all are in .cells, and in JSON")
+        return "\n".join([*lines, f"n = {self.round:,}"])
+
+    @property
+    def brief(self) -> str:
+        """One line."""
+        return f"{len(self.cells):,} cells  n = {self.round:,}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __getitem__(self, label: object) -> Cell:
+        for cell in self.cells:
+            if cell.label == str(label):
+                return cell
+        labels = ", ".join(cell.label for cell in self.cells[:_LISTED])
+        dots = ", ..." if len(self.cells) > _LISTED else ""
+        raise InvalidInput("the cell", f"one of the table's: {labels}{dots}", label)
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self.cells)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def _about_width(self) -> list[str]:
+        return [] if self.width is None else [f"width       ± {numerals.width(self.width)} a cell"]
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate(Result):
+    """A number that follows from other answers, with the interval that follows from theirs.
+
+    Both are None if it is undetermined: the answers leave open whether there is such a number.
+    """
+
+    value: float | None
+    interval: tuple[float, float] | None
+    range: tuple[float, float]
+    parts: tuple[int, ...]
+
+    __hash__ = Result.__hash__
+
+    @property
+    def is_determined(self) -> bool:
+        """Whether there is an interval."""
+        return self.interval is not None
+
+    def __str__(self) -> str:
+        if self.value is None or self.interval is None:
+            return f"undetermined  n = {self.round:,}"
+        span = self.range[1] - self.range[0]
+        digits = _decimals(max(0.5 * (self.interval[1] - self.interval[0]), 1e-9 * span), span)
+        shown = shown_interval(self.interval, digits)
+        return f"{numerals.plain(self.value, digits)}  {shown}  n = {self.round:,}"
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict(Result):
+    """Whether a number is at least, or at most, so much: pass, fail or undecided.
+
+    It passes if its whole interval does, and fails if none of it does.
+    """
+
+    verdict: str
+    side: str
+    limit: float
+    value: float | None
+    interval: tuple[float, float] | None
+    parts: tuple[int, ...]
+
+    __hash__ = Result.__hash__
+
+    @property
+    def passed(self) -> bool:
+        """Whether it certainly is on the right side."""
+        return self.verdict == "pass"
+
+    def __str__(self) -> str:
+        wanted = f"{self.side.replace('_', ' ')} {self.limit:g}"
+        if self.value is None or self.interval is None:
+            return f"{self.verdict}: {wanted} wanted, and it is undetermined  n = {self.round:,}"
+        digits = _decimals(max(0.5 * (self.interval[1] - self.interval[0]), 1e-9), 1.0)
+        shown = shown_interval(self.interval, digits)
+        value = numerals.plain(self.value, digits)
+        return f"{self.verdict}: {wanted} wanted, {value}  {shown}  n = {self.round:,}"
+
+
+@dataclass(frozen=True, repr=False)
+class Choice(Result):
+    """The candidate that was chosen: ``name`` and, counted from 0, ``index``.
+
+    Its expected loss exceeds that of the best candidate by at most ``width``, or its expected score
+    falls short of the best by no more, jointly with all other answers.
+    """
+
+    name: str
+    index: int
+    best: str
+    candidates: int
+    width: float
+    terms: Mapping[str, float]
+
+    __hash__ = Result.__hash__
+
+    def __str__(self) -> str:
+        off = "above the lowest" if self.best == "lowest" else "below the highest"
+        return (
+            f"{self.name}  (at most {numerals.width(self.width)} {off} of {self.candidates:,})  "
+            f"n = {self.round:,}"
+        )
+
+    def _about_width(self) -> list[str]:
+        parts = " + ".join(f"{term:.4g} {name}" for name, term in self.terms.items())
+        return [f"excess      at most {numerals.width(self.width)} ({parts})"]
+
+
+@dataclass(frozen=True, repr=False)
+class Fitted(Result):
+    """A linear model that was fitted: its coefficients, in the units of the features.
+
+    Nothing is promised of them. ``predictor`` is the model as an expression of the query language,
+    the log-odds of a logistic one, so that it can be asked about: that answer has its width.
+    """
+
+    kind: str
+    intercept: float
+    coefficients: Mapping[str, float]
+    predictor: str
+
+    __hash__ = Result.__hash__
+
+    def __str__(self) -> str:
+        parts = [
+            f"{'-' if value < 0 else '+'} {abs(value):.4g} {name}"
+            for name, value in self.coefficients.items()
+        ]
+        return f"{self.kind}: {self.intercept:.4g} {' '.join(parts)}  n = {self.round:,}"
+
+    def _promise(self) -> str:
+        return (
+            "promises    nothing of the coefficients; all answers hold all the same, also those "
+            "about this model"
+        )
+
+
+def result_of(entry: Entry, ledger: Ledger, recorded: bool) -> Result:
+    """What an entry of the ledger tells."""
+    plan = ledger.plan
+    try:
+        body = body_of(entry)
+        units = int(body.get("charge", 0))
+        common = {
+            "query": body["canonical"],
+            "text": body["query"],
+            "round": body["round"],
+            "certificate": plan.certificate,
+            "theorem": plan.theorem,
+            "beta": plan.beta,
+            "assumptions": plan.assumptions,
+            "charge": to_float(units),
+            "price": units // ledger.policy.mechanism.charge(body["round"]),
+            "remaining": to_float(ledger.policy.budget - int(body["after"]["spent"])),
+            "answers_left": body["left"],
+            "analyst": body["analyst"],
+            "time": when(body["time"]),
+            "entry": entry.seq,
+            "key": body.get("key"),
+            "recorded": recorded,
+        }
+        return _KINDS[body["kind"]](common, body, entry, ledger)
+    except (KeyError, TypeError, ValueError):
+        raise LedgerCorrupt("the ledger", "it does not hold a whole answer", entry.seq) from None
+
+
+def _answer(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Answer:
+    low, high = body["interval"]
+    place = (body["unit"], body["low"], body["high"], body["bits"], body["span"])
+    return Answer(
+        **common,
+        value=body["value"],
+        width=body["width"],
+        interval=(low, high),
+        range=(body["low"], body["high"]),
+        terms=ledger.policy.terms(*place),
+        sigma=body["sigma"],
+    )
+
+
+def _table(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Table:
+    form = form_of(body["canonical"], ledger.schema)
+    if not isinstance(form, NumberForm) or form.labels is None:
+        raise ValueError("not a table")
+    cells = _cells(form.labels, readings(entry, ledger.policy))
+    return Table(**common, cells=cells, width=body["width"], range=(body["low"], body["high"]))
+
+
+def _cells(labels: tuple[str, ...], found: list[Reading]) -> tuple[Cell, ...]:
+    return tuple(Cell(label, *reading) for label, reading in zip(labels, found, strict=True))
+
+
+def _estimate(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Estimate:
+    low, high = body["range"]
+    [reading] = readings(entry, ledger.policy)
+    return Estimate(
+        **common,
+        value=reading.value,
+        interval=reading.interval,
+        range=(low, high),
+        parts=tuple(body["parts"]),
+    )
+
+
+def _verdict(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Verdict:
+    [reading] = readings(entry, ledger.policy)
+    return Verdict(
+        **common,
+        verdict=body["verdict"],
+        side=body["side"],
+        limit=body["limit"],
+        value=reading.value,
+        interval=reading.interval,
+        parts=tuple(body["parts"]),
+    )
+
+
+def _choice(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Choice:
+    form = form_of(body["canonical"], ledger.schema)
+    if not isinstance(form, SelectForm):
+        raise ValueError("not a selection")
+    place = (form, body["round"], body["epsilon"], body["allowance"])
+    return Choice(
+        **common,
+        name=body["name"],
+        index=body["chosen"],
+        best=form.best,
+        candidates=len(form.candidates),
+        width=body["width"],
+        terms=ledger.policy.selected(*place).terms,
+    )
+
+
+def _means(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Table:
+    query = query_of(body["canonical"])
+    if not isinstance(query, GroupMeans):
+        raise ValueError("not means by group")
+    labels = query.parts[0].form(ledger.schema).labels or ()
+    low, high = body["range"]
+    cells = _cells(labels, readings(entry, ledger.policy))
+    return Table(**common, cells=cells, width=None, range=(low, high))
+
+
+def _fitted(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Fitted:
+    query = query_of(body["canonical"])
+    if not isinstance(query, Fit):
+        raise ValueError("not a fit")
+    intercept, coefficients = query.in_units(body["coefficients"])
+    return Fitted(
+        **common,
+        kind=query.kind,
+        intercept=intercept,
+        coefficients=MappingProxyType(coefficients),
+        predictor=query.predictor(body["coefficients"]),
+    )
+
+
+_KINDS: Mapping[str, Callable[[Any, Mapping[str, Any], Entry, Ledger], Result]] = {
+    "number": _answer,
+    "table": _table,
+    "choice": _choice,
+    "fit": _fitted,
+    "means": _means,
+    "estimate": _estimate,
+    "verdict": _verdict,
+}
+
+
+def _shortened(text: str) -> str:
+    """A selection among many candidates is longer than anybody reads."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text):,} characters)"
+
+
+def when(seconds: float) -> str:
+    """A time as text that sorts, in UTC; to the second, which tells nothing of an evaluation."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def shown_interval(interval: tuple[float, float], digits: int) -> str:
+    """An interval, rounded outwards."""
+    low, high = interval
+    return f"[{numerals.fixed(low, digits, up=False)}, {numerals.fixed(high, digits, up=True)}]"
+
+
+def _digits(cells: Sequence[Cell]) -> int:
+    """As many decimals for all cells as show two digits of the widest half-width."""
+    halves = [0.5 * (cell.interval[1] - cell.interval[0]) for cell in cells if cell.interval]
+    widest = max(halves, default=0.0)
+    return max(0, 1 - math.floor(math.log10(widest))) if widest > 0.0 else 3
+
+
+def _decimals(width: float, span: float) -> int:
+    """As many decimals as show two digits of a width, and a thousandth of the range."""
+    return max(0, 1 - math.floor(math.log10(width)), 3 - math.ceil(math.log10(span)))

@@ -1,0 +1,504 @@
+"""A dataset: a folder with a plan, records that grow, and the ledger that keeps account of them."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from surehold import files
+from surehold.data import segments
+from surehold.data.calibration import Calibration
+from surehold.data.growing import GrowingData, Progress
+from surehold.data.shelf import KeptModel
+from surehold.data.sources import sampled_schema
+from surehold.data.statistics import Statistic
+from surehold.errors import InvalidInput, LedgerCorrupt, NotReady, StorageFailed
+from surehold.ledger.ledger import FILE, WITNESS, Ledger
+from surehold.ledger.replay import replay
+from surehold.ledger.witness import Witness
+from surehold.mechanisms import NoiseSource, system_noise, to_float
+from surehold.numerals import several
+from surehold.planning import Plan
+from surehold.queries import Schema
+from surehold.session.answers import when
+from surehold.session.outlook import Outlook, outlook
+from surehold.session.quotes import Budget
+from surehold.session.release import Release
+from surehold.session.session import Session, checked_text
+from surehold.session.transcript import Transcript
+from surehold.shown import Shown
+
+if TYPE_CHECKING:
+    from surehold.data.models.runner import Limits
+
+
+def append_again(key: str) -> str:
+    """What to do about an append of which nobody knows whether it was kept."""
+    return (
+        "it is not known whether the records were kept; append the same again with the key "
+        f"{key} (--key {key}): they are kept once"
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Appended(Shown):
+    """What an append did: how many records it brought, and how many there are now."""
+
+    count: int
+    n: int
+
+    def __str__(self) -> str:
+        return f"appended {several(self.count, 'record')}; there are {self.n:,}"
+
+
+@dataclass(frozen=True, repr=False)
+class Status(Shown):
+    """Where a dataset stands.
+
+    ``name`` is that of its folder: where that lies is nobody's business who asks from elsewhere.
+    ``round`` is the one a query asked now would have, if it may be; ``next_round`` the next of a
+    fixed schedule.
+    """
+
+    name: str
+    dataset: str
+    columns: Mapping[str, str]
+    n: int
+    first_round: int
+    last_round: int
+    ready: bool
+    round: int | None
+    next_round: int | None
+    advice: str | None
+    width: float
+    beta: float
+    certificate: str
+    budget: Budget
+    answers: int
+    answers_left: int
+    segments: int
+    pending: int
+    entries: int
+    head: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {several(self.n, 'record')}, "
+            f"{several(self.answers, 'answer')} given; {self.budget}"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Growth(Shown):
+    """How many records there were, from a time on."""
+
+    time: str
+    n: int
+
+    def __str__(self) -> str:
+        return f"{several(self.n, 'record')} from {self.time} on"
+
+
+@dataclass(frozen=True, repr=False)
+class Round(Shown):
+    """The answers that were given at one round, and what they cost in all."""
+
+    round: int
+    answers: int
+    spent: float
+
+    def __str__(self) -> str:
+        return f"{several(self.answers, 'answer')} at n = {self.round:,} for {self.spent:.4g}"
+
+
+@dataclass(frozen=True, repr=False)
+class Verification(Shown):
+    """Everything was replayed and found right."""
+
+    name: str
+    entries: int
+    records: int
+    answers: int
+    segments: int
+    spent: float
+    head: str
+    strays: tuple[str, ...]
+
+    def __str__(self) -> str:
+        stray = ""
+        if self.strays:
+            stray = f"; passed over: {several(len(self.strays), 'file')} that no entry names"
+        return (
+            f"{self.name}: {several(self.entries, 'entry')}, "
+            f"{several(self.records, 'record')} in {several(self.segments, 'segment')}, "
+            f"{several(self.answers, 'answer')}: all as it was written{stray}"
+        )
+
+
+class Dataset:
+    """An open dataset. Use :func:`create` and :func:`open`."""
+
+    def __init__(
+        self,
+        path: Path,
+        noise: NoiseSource | None = None,
+        clock: Callable[[], float] = time.time,
+        release: Release | None = None,
+        is_witnessed: bool = True,
+    ) -> None:
+        """All but the path are arguments for tests; nothing that a user can reach passes them."""
+        path = self.path = path.absolute()  # wherever the process goes from here
+        folder = path / segments.FOLDER
+        if not path.is_dir():
+            hint = "surehold create makes one"
+            raise InvalidInput("the dataset", "a folder that is there", str(path), hint)
+        if not (path / FILE).exists() and not folder.exists():
+            raise InvalidInput("the dataset", "a folder that surehold create made", str(path))
+        self._ledger = Ledger(path, clock, is_witnessed)
+        try:
+            if not folder.is_dir():
+                raise LedgerCorrupt("the dataset", f"its folder {segments.FOLDER!r} is missing")
+            for segment in self._ledger.store.segments():
+                segments.check_there(folder, segment)
+        except BaseException:
+            self._ledger.close()
+            raise
+        self._data = GrowingData(self._ledger)
+        self._noise = noise
+        self.release = release or Release()
+        self._calibration = Calibration(self._data)
+
+    # ------------------------------------------------------------------------------ looking
+
+    @property
+    def n(self) -> int:
+        """How many records there are now."""
+        return self._ledger.refresh().records
+
+    def __len__(self) -> int:
+        return self.n
+
+    @property
+    def present_round(self) -> int:
+        """The round of the plan that is nearest to the present size: what a quote is for."""
+        return self._ledger.policy.nearest_round(self.n)
+
+    @property
+    def last_entry(self) -> int:
+        """The number of the last entry of the ledger: it rises with whatever happens."""
+        return self._ledger.store.last()
+
+    @property
+    def plan(self) -> Plan:
+        """The plan it was created with."""
+        return self._ledger.plan
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Names and types of the columns."""
+        return self._ledger.schema.to_dict()
+
+    @property
+    def transcript(self) -> Transcript:
+        """All answers so far."""
+        return self.transcript_of(None)
+
+    def transcript_of(self, analyst: str | None) -> Transcript:
+        """The answers that one analyst asked for; None stands for all."""
+        return Transcript(self._ledger, analyst)
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """The rounds at which answers were given, in order."""
+        charge = self._ledger.policy.mechanism.charge
+        return tuple(
+            Round(total.round, total.answers, to_float(total.price * charge(total.round)))
+            for total in self._ledger.store.rounds()
+        )
+
+    def growth(self, points: int = 500) -> tuple[Growth, ...]:
+        """How the data grew: at most so many moments, the last append among them."""
+        states = (entry.state() for entry in self._ledger.store.sampled("append", points))
+        return tuple(Growth(when(state.time), state.records) for state in states)
+
+    def outlook(self) -> Outlook:
+        """What is left of the budget buys so much: now, evenly from now on, or at the end."""
+        return outlook(self._ledger)
+
+    def __repr__(self) -> str:
+        return f"<dataset {self.path.name!r}>"
+
+    def status(self) -> Status:
+        """Where it stands, in numbers."""
+        ledger, policy = self._ledger, self._ledger.policy
+        state = ledger.refresh()
+        total, round, advice = policy.budget, None, None
+        try:
+            round = policy.round_for(state.records, None)
+        except NotReady as error:
+            advice = str(error)
+        first_pending = min(ledger.store.first_pending(), state.records)
+        return Status(
+            name=self.path.name,
+            dataset=ledger.fingerprint,
+            columns=MappingProxyType(self.columns),
+            n=state.records,
+            first_round=policy.first_round,
+            last_round=policy.last_round,
+            ready=round is not None,
+            round=round,
+            next_round=policy.next_round(state.records),
+            advice=advice,
+            width=policy.widest(0.0, 1.0, 0),
+            beta=self.plan.beta,
+            certificate=self.plan.certificate,
+            budget=Budget(to_float(total), to_float(state.spent), to_float(total - state.spent)),
+            answers=state.answers,
+            answers_left=ledger.answers_left(policy.nearest_round(state.records)),
+            segments=len(ledger.store.segments()),
+            pending=state.records - first_pending,
+            entries=ledger.head.seq,
+            head=ledger.head.hash.hex(),
+        )
+
+    # ------------------------------------------------------------------------------- doing
+
+    def append(
+        self,
+        source: Any,
+        *,
+        format: str | None = None,
+        progress: Progress | None = None,
+        again: bool = False,
+        key: str | None = None,
+    ) -> Appended:
+        """Keep all records of a file, a table or mappings, durably, or none of them.
+
+        An append of a hundred records or more that was made before is refused: counted twice, they
+        would void every width. Say ``again`` if they are new all the same. With a ``key`` of the
+        caller's own an append that is repeated, after a crash say, is made once, however small.
+        """
+        if key is not None:
+            key = checked_text("key", key)
+        try:
+            return Appended(*self._data.append(source, format, progress, again, key))
+        except StorageFailed as error:
+            if key is None or error.kept is not None:
+                raise
+            raise StorageFailed(error.what, error.reason, append_again(key), None) from error
+
+    def keep_model(self, model: bytes | str | Path) -> KeptModel:
+        """Keep an ONNX model, so that queries may name it by its hash: ``accuracy('onnx:...')``."""
+        return self._data.shelf.keep(model)
+
+    @property
+    def models(self) -> tuple[KeptModel, ...]:
+        """The models that are kept."""
+        return self._data.shelf.models
+
+    @property
+    def models_size(self) -> tuple[int, int]:
+        """How many bytes they take, and how many there are."""
+        return self._data.shelf.size
+
+    def model_content(self, name: str) -> bytes | None:
+        """A model that is kept, by its name; None if it is not."""
+        payload = self._data.shelf.find(name)
+        return None if payload is None else payload.content
+
+    def limit_models(self, limits: Limits) -> None:
+        """What a model may use, in seconds and bytes, before its values count as 0."""
+        self._data.limits = limits
+
+    def register(self, statistic: Statistic) -> None:
+        """Let analysts ask for a statistic of the custodian's own, by its name.
+
+        What it declares is kept in the ledger for good; the function is not, so register it again
+        whenever the dataset has been opened. The custodian vouches for the declaration.
+        """
+        if not isinstance(statistic, Statistic):
+            raise InvalidInput("the statistic", "a Statistic", type(statistic).__name__)
+        statistic.check(self._ledger.schema)
+        with self._ledger.writing() as draft:
+            draft.register(statistic.to_dict())
+        self._data.register(statistic)
+
+    def session(
+        self,
+        analyst: str = "analyst",
+        *,
+        limit: float | None = None,
+        fixed_time: bool | None = None,
+    ) -> Session:
+        """A way to ask.
+
+        A ``limit`` is the share of the whole budget, up to 1, that this analyst may spend in all.
+        The promise counts all analysts together, whatever their limits.
+
+        With ``fixed_time`` an answer is released at a time that the query and the number of records
+        decide, so that a clock tells nothing of what they hold. None does so for models and fits.
+        """
+        noise = self._noise
+        if noise is None:
+            noise = system_noise()
+            noise.fill()  # ahead of the first question, whose time is then not the noise's
+        return Session(
+            self._ledger,
+            self._data,
+            noise,
+            analyst,
+            limit,
+            release=self.release,
+            calibration=self._calibration,
+            fixed_time=fixed_time,
+        )
+
+    def verify(self, progress: Callable[[int], None] | None = None) -> Verification:
+        """Replay all of it: hashes, charges, widths, records. LedgerCorrupt names what is wrong."""
+        replayed = replay(self._ledger, self._data.text, progress)
+        folder = self.path / segments.FOLDER
+        named = {segments.path_of(folder, s.digest).name for s in self._ledger.store.segments()}
+        return Verification(
+            name=self.path.name,
+            entries=replayed.entries,
+            records=replayed.state.records,
+            answers=replayed.state.answers,
+            segments=len(replayed.segments),
+            spent=to_float(replayed.state.spent),
+            head=replayed.head,
+            strays=tuple(sorted(path.name for path in folder.iterdir() if path.name not in named)),
+        )
+
+    def close(self) -> None:
+        """Let go of the files. Everything is on the disk already."""
+        self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def create(
+    path: str | Path,
+    *,
+    plan: Plan | Mapping[str, Any] | str | Path,
+    columns: Mapping[str, str] | None = None,
+    like: Any = None,
+) -> Dataset:
+    """A new dataset in a folder of its own, bound to its plan.
+
+    Say the ``columns`` (int, float, bool, str) or give a file or table ``like`` which records will
+    come; with both, ``columns`` corrects what the sample seems to hold. ``plan`` may be the path of
+    a file that ``surehold plan --json`` wrote.
+    """
+    target = Path(path).absolute()
+    schema = _schema_of(columns, like)
+    from surehold.planning.certified import check_certified  # it loads scipy, which open() need not
+
+    checked = plan_of(plan)
+    check_certified(checked)
+    _check_vacant(target)
+    # Built beside its place and moved there whole, so that it is never seen half made.
+    making = target.parent / f".{target.name}.creating-{uuid.uuid4().hex}"
+    doing = f"creating {target}"
+    try:
+        with files.stored(doing, kept=False):
+            files.make_folder(making)  # who can read records can void the promise
+            files.make_folder(making / segments.FOLDER)
+            Ledger.create(making, uuid.uuid4().hex, checked, schema)
+            files.sync_folder(making)
+        files.name_files({making: target}, doing)
+    finally:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(making)
+    return Dataset(target)
+
+
+def open(path: str | Path) -> Dataset:
+    """A dataset that is there; opening reads no record and only the ends of the ledger."""
+    return Dataset(Path(path))
+
+
+def repair_witness(
+    path: str | Path, head: str | None, progress: Callable[[int], None] | None = None
+) -> Verification:
+    """Verify a dataset whose witness is missing or can't be read, and make the witness anew.
+
+    Without its witness nothing in a folder can tell an older copy of the ledger from the newest.
+    So ``head`` is one that was noted elsewhere, which has to be in the ledger; None if there is
+    none, and then whoever repairs it vouches for that.
+    """
+    folder = Path(path).absolute()
+    if head is not None and not (len(head) >= 12 and set(head) <= set("0123456789abcdef")):
+        required = "12 digits of a head or more, as surehold status prints them"
+        raise InvalidInput("the head", required, head)
+    with contextlib.suppress(LedgerCorrupt):
+        Witness(folder / WITNESS).read()
+        hint = "if the ledger is not the one it saw, restore the whole folder from one backup"
+        raise InvalidInput("the witness", "missing or damaged", "as it was written", hint)
+    with Dataset(folder, is_witnessed=False) as dataset:
+        entries = dataset._ledger.store.entries()
+        if head is not None and not any(one.hash.hex().startswith(head) for one in entries):
+            reason = f"it does not have the head {head}: it is an older copy, or another's"
+            raise LedgerCorrupt("the ledger", reason)
+        verified = dataset.verify(progress)
+        dataset._ledger.repair_witness()
+    return verified
+
+
+def _schema_of(columns: Mapping[str, str] | None, like: Any) -> Schema:
+    if like is None:
+        if columns is None:
+            required = "given, by name and type, or else by a file or table like which records come"
+            raise InvalidInput("columns", required, None, "like=, or --like or --column")
+        return Schema.of(columns)
+    seen = sampled_schema(like).to_dict()
+    for name in columns or {}:
+        if name not in seen:
+            raise InvalidInput("columns", f"of the sample: {', '.join(seen)}", name)
+    return Schema.of({**seen, **(columns or {})})
+
+
+def plan_of(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
+    """The plan that somebody means: itself, its dictionary, or a file of it."""
+    if isinstance(plan, Plan):
+        return plan
+    if isinstance(plan, Mapping):
+        return Plan.from_dict(plan)
+    try:
+        text = Path(plan).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        required = "the name of a file that surehold plan --json wrote"
+        raise InvalidInput("plan", required, str(plan)) from error
+    try:
+        return Plan.from_json(text)
+    except InvalidInput as error:
+        if error.parameter != "plan":
+            raise
+        hint = "make one with: surehold plan ... --json > plan.json"
+        raise InvalidInput("plan", "a file that surehold plan --json wrote", str(plan), hint) from (
+            None
+        )
+
+
+def _check_vacant(target: Path) -> None:
+    if (target / segments.FOLDER).exists() and not (target / FILE).exists():
+        reason = "its segments are there but its ledger is not"
+        raise LedgerCorrupt(f"the dataset in {target}", reason)
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        hint = "a dataset is created once; open it, or choose another name"
+        raise InvalidInput("the dataset", "a folder that is not there yet", str(target), hint)

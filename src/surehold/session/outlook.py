@@ -1,0 +1,93 @@
+"""The outlook: what the rest of the budget buys, depending on when it is spent."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from surehold.ledger.filter import Filter, FixedFilter
+from surehold.ledger.ledger import Ledger
+from surehold.ledger.policy import Policy
+from surehold.numerals import several
+from surehold.shown import Shown
+
+
+@dataclass(frozen=True, repr=False)
+class Pace(Shown):
+    """So many answers, at a round; ``round`` is None if they are spread over all that come."""
+
+    round: int | None
+    answers: int
+
+    def __str__(self) -> str:
+        where = "spread evenly" if self.round is None else f"at n = {self.round:,}"
+        return f"{several(self.answers, 'answer')} {where}"
+
+
+@dataclass(frozen=True, repr=False)
+class Outlook(Shown):
+    """What is left buys so much: all of it now, evenly from now on, or at the end of the plan.
+
+    ``evenly`` is at most so many, if records come one by one; if they come in lumps, questions are
+    asked at smaller sizes, which cost more, and it is fewer.
+    """
+
+    now: Pace
+    evenly: Pace
+    at_end: Pace
+
+    def __str__(self) -> str:
+        return f"{self.now}, {self.evenly}, or {self.at_end}"
+
+
+def outlook(ledger: Ledger) -> Outlook:
+    """The three, each as if nothing were asked otherwise."""
+    policy = ledger.policy
+    with ledger.store.lock:
+        state = ledger.refresh()
+        now, end = policy.nearest_round(state.records), policy.last_round
+        left, evenly = policy.plan.queries - state.answers, _evenly(policy, ledger.filter, now)
+        return Outlook(
+            now=Pace(now, ledger.answers_left(now)),
+            evenly=Pace(None, max(0, min(evenly, left))),
+            at_end=Pace(end, ledger.answers_left(end)),
+        )
+
+
+def _evenly(policy: Policy, filter: Filter, now: int) -> int:
+    """At most so many: as if records came one by one, each with its share of the questions.
+
+    The charges go as 1/t^2, whose mean over rounds from now to n is that of their geometric mean,
+    1/(now n). Of a fixed schedule: what is planned for each round that is left or, where rounds may
+    borrow, equal shares, with the present round or without it, whichever is more.
+    """
+    if isinstance(filter, FixedFilter):
+        later = [round for round in policy.rounds if round >= now]
+        return sum(filter.remaining(round) // policy.mechanism.charge(round) for round in later)
+    if policy.rounds:
+        later = [round for round in policy.rounds if round >= now]
+        return max(len(some) * _most_each(policy, filter, some) for some in (later, later[1:]))
+    end = policy.last_round
+    return filter.remaining(now) * now // (policy.mechanism.charge(end) * end)
+
+
+def _most_each(policy: Policy, filter: Filter, rounds: Sequence[int]) -> int:
+    """The most answers that fit at each of some rounds, by bisection."""
+    low, high = 0, policy.plan.queries + 1 if rounds else 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _fit(policy, copy.deepcopy(filter), rounds, middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _fit(policy: Policy, filter: Filter, rounds: Sequence[int], count: int) -> bool:
+    for round in rounds:
+        units = count * policy.mechanism.charge(round)
+        if not filter.admits(round, units):
+            return False
+        filter.charge(round, units)
+    return True

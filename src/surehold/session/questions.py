@@ -1,0 +1,155 @@
+"""Questions: what somebody asks, read, checked against the columns, and taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from surehold.errors import InvalidInput
+from surehold.ledger.ledger import Ledger
+from surehold.ledger.view import View
+from surehold.queries import (
+    Charged,
+    CustomStatistic,
+    Derived,
+    DerivedNumber,
+    Form,
+    Gate,
+    Query,
+    Select,
+    Source,
+    Statistical,
+    query_of,
+)
+from surehold.queries.statistical import written
+from surehold.session.answering import sources_of
+
+_MOST_FORMS = 4096
+
+
+@dataclass(frozen=True)
+class Question:
+    """A checked query, and the caller's key for it.
+
+    ``whole`` numbers the query that it is, or that it is a part of, among those asked together.
+    """
+
+    query: Charged
+    form: Form
+    key: str | None
+    whole: int = 0
+
+    @property
+    def canonical(self) -> str:
+        """The text that stands for all ways to write it."""
+        return self.form.canonical
+
+
+Asked: TypeAlias = tuple[str, int]
+"""A question: the canonical text of a query, and its round."""
+
+
+class Questions:
+    """Reads and checks queries for one dataset; it touches no record."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._forms: dict[str, Form] = {}  # of queries that were checked before
+
+    def query(self, query: object) -> Query:
+        """What somebody asks, as a query that fits the columns."""
+        if isinstance(query, str):
+            query = query_of(query)
+        if not isinstance(query, Query):
+            required = "a query, such as fraction('age > 65'), or its text"
+            raise InvalidInput("the query", required, type(query).__name__)
+        resolved: Query = self._resolved(query)
+        if isinstance(resolved, Gate):
+            self._check_limit(resolved)
+        return resolved
+
+    def _check_limit(self, gate: Gate) -> None:
+        """A limit that no value can reach makes a gate that is always open, or never."""
+        asked = gate.query
+        if isinstance(asked, DerivedNumber):
+            low, high = asked.low, asked.high
+        else:
+            form = asked.form(self._ledger.schema)
+            low, high = form.low, form.high
+        if not low <= gate.limit <= high:
+            percent = "; write 0.4 for 40 %" if (low, high) == (0.0, 1.0) else ""
+            required = f"within what the query can give, {low:g} to {high:g}{percent}"
+            raise InvalidInput(gate.side, required, gate.limit)
+
+    def _resolved(self, query: Any) -> Any:
+        """With what the custodian declared of registered statistics filled in."""
+        match query:
+            case CustomStatistic():
+                declared = self._ledger.declared(query.name)
+                return query if declared is None else query.resolved(declared)
+            case Gate():
+                return replace(query, query=self._resolved(query.query))
+            case Select():
+                return replace(query, candidates=tuple(map(self._resolved, query.candidates)))
+            case _:
+                return query
+
+    def question(self, query: Query, key: str | None, whole: int = 0) -> Question:
+        """A query that is charged, checked, with the key of whoever asks."""
+        assert isinstance(query, Charged)
+        form = self._forms.get(query.canonical)
+        if form is None:
+            if not isinstance(query, Select):  # which sees to it by itself
+                written(query)  # a part may be longer than the whole; replay has to read it back
+            form = query.form(self._ledger.schema)
+            self._ledger.policy.check_covers(form)
+            self._ledger.check_registered(form)
+            if isinstance(query, Statistical):  # asked most; forms of models hold the models
+                if len(self._forms) >= _MOST_FORMS:
+                    self._forms.clear()
+                self._forms[query.canonical] = form
+        return Question(query, form, key, whole)
+
+
+def numbered(key: str, i: int) -> str:
+    """The key of one part of what a caller's key stands for."""
+    return f"{key}/{i}"
+
+
+def leaves_of(query: Query) -> list[Charged]:
+    """What is charged of a query: itself, or what it is derived from."""
+    if isinstance(query, Derived):
+        return [leaf for part in query.parts for leaf in leaves_of(part)]
+    assert isinstance(query, Charged)
+    return [query]
+
+
+def check_rounds(questions: Sequence[Question], asked: Sequence[Asked]) -> None:
+    """The parts of one query are of one round, whatever keys were used for some of them before."""
+    rounds: dict[int, int] = {}
+    for question, (_, round) in zip(questions, asked, strict=True):
+        if rounds.setdefault(question.whole, round) != round:
+            required = "new for each query: it was used for a part of this one, at another round"
+            raise InvalidInput("key", required, question.key)
+
+
+def by_round(due: Mapping[Asked, Question]) -> dict[int, dict[Asked, list[Source]]]:
+    """What is needed of the snapshot of each round."""
+    found: dict[int, dict[Asked, list[Source]]] = {}
+    for asked, question in due.items():
+        found.setdefault(asked[1], {})[asked] = sources_of(question.form)
+    return found
+
+
+def is_paid(view: View, canonical: str, round: int) -> bool:
+    """Whether a question was answered, or charged at least, so that it costs nothing more."""
+    # In this order: a charge that is answered in between is found as an answer.
+    paid = view.charged(canonical, round) or view.answered(canonical, round)
+    return paid is not None
+
+
+def cost_of(questions: Iterable[Question]) -> tuple[int, int]:
+    """The price of questions, and how many answers they count for."""
+    forms = [question.form for question in questions]
+    return sum(form.price for form in forms), sum(form.slots for form in forms)

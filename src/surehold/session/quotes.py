@@ -1,0 +1,82 @@
+"""What is known before an answer: what it would cost, and what is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from surehold import numerals
+from surehold.shown import Shown
+
+
+@dataclass(frozen=True, repr=False)
+class Budget(Shown):
+    """In mu^2 of the record that is exposed most: what it may be charged, was, and may yet be."""
+
+    total: float
+    spent: float
+    remaining: float
+
+    def __str__(self) -> str:
+        share = 0.0 if self.total == 0.0 else self.remaining / self.total
+        return f"{share:.1%} of the budget left ({self.remaining:.6g} of {self.total:.6g})"
+
+
+@dataclass(frozen=True, repr=False)
+class Limit(Shown):
+    """What one analyst may spend, has spent and may yet: in mu^2 of the record exposed most.
+
+    What may yet be spent is never more than the budget has left for all. ``answers`` is how many of
+    the plan's answers the analyst may have, and ``answered`` how many they have had.
+    """
+
+    total: float
+    spent: float
+    remaining: float
+    answers: int
+    answered: int
+
+    def __str__(self) -> str:
+        share = 0.0 if self.total == 0.0 else self.remaining / self.total
+        return f"{share:.1%} of the limit left ({self.remaining:.6g} of {self.total:.6g})"
+
+
+@dataclass(frozen=True, repr=False)
+class Quote(Shown):
+    """A free preview: what an answer would cost and how wide it would be. It touches no record.
+
+    ``price`` is the charge in answers to one statistical query at this round, and ``counts_for``
+    how many of the plan's answers it takes. ``width`` is the largest the answer could have; None
+    where it follows from the answers only. If it is not ``allowed``, ``reason`` says why and
+    ``more_records`` after how many more it would be, None if records do not help.
+    ``answers_left_after`` is how many answers would fit at this round after it.
+    """
+
+    query: str
+    round: int
+    charge: float
+    price: int
+    counts_for: int
+    width: float | None
+    allowed: bool
+    recorded: bool
+    reason: str | None
+    more_records: int | None
+    remaining: float
+    answers_left: int
+    answers_left_after: int
+
+    def __str__(self) -> str:
+        if not self.allowed:
+            return f"refused: {self.reason}"
+        cost = "free, as recorded" if self.recorded else f"costs {self.charge:.4g}"
+        if self.price > 1:
+            cost += f", as much as {self.price:,} answers"
+        if self.counts_for > self.price:
+            cost += f", and counts for {self.counts_for:,}"
+        width = "" if self.width is None else f"± {numerals.width(self.width)} "
+        if self.width is not None and self.query.startswith("select("):
+            width = f"within {numerals.width(self.width)} of the best "
+        return (
+            f"{width}at n = {self.round:,}, {cost}; "
+            f"{numerals.several(self.answers_left, 'answer')} left at this round"
+        )

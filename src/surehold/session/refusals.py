@@ -1,0 +1,60 @@
+"""When a query does not fit: by how much, and when it would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from surehold.errors import BudgetExhausted
+from surehold.ledger.view import Room, View
+from surehold.mechanisms import to_float
+from surehold.numerals import several
+from surehold.queries import Form
+
+
+def refusal(
+    view: View, room: Room, round: int, forms: Sequence[Form], analyst: str
+) -> BudgetExhausted:
+    """The error for queries that do not fit together at a round.
+
+    ``room`` is what they do not fit: what is left for all, or within this analyst's limit.
+    """
+    policy, records = view.policy, view.state.records
+    price, slots = sum(form.price for form in forms), sum(form.slots for form in forms)
+    needed, left = price * policy.mechanism.charge(round), room.filter.remaining(round)
+    unasked = max(room.answers, 0)
+    fits_at = policy.fits_at(room.filter, round, price) if slots <= unasked else None
+    more = None if fits_at is None else max(fits_at - records, 0)
+    hint, what = _hint(view, room, round, forms, fits_at), ""
+    is_mine = view.fits(round, price, slots, view.room())  # it would fit without the limit
+    if slots > unasked and (slots > len(forms) or is_mine):
+        whose = f"the limit of analyst {analyst!r} does" if is_mine else "the plan's answers do"
+        what = (
+            f"{whose} not suffice at round {round:,}: it counts for {slots:,} and "
+            f"{unasked:,} are left"
+        )
+        if slots > len(forms):
+            hint = "ask for fewer cells, or for a lower price"
+    elif is_mine:
+        what = (
+            f"the limit of analyst {analyst!r} is reached at round {round:,}: the charge is "
+            f"{to_float(needed):.6g} and {to_float(left):.6g} of it is left"
+        )
+    return BudgetExhausted(to_float(needed), to_float(left), round, fits_at, more, hint, what)
+
+
+def _hint(view: View, room: Room, round: int, forms: Sequence[Form], fits_at: int | None) -> str:
+    policy, records = view.policy, view.state.records
+    if fits_at is None:
+        fitting = view.answers_left(round, room)
+        simple = all(form.price == 1 for form in forms)
+        if fitting and len(forms) > 1 and simple:
+            return f"{fitting:,} of the {len(forms):,} queries would fit"
+        if fitting:
+            return f"nothing of this price fits; {several(fitting, 'answer')} of price 1 would"
+        single = policy.fits_at(room.filter, round) if room.answers > 0 else None
+        if single is not None:
+            return f"nothing of this price fits; single answers will again at round {single:,}"
+        return f"no more answers fit before the plan ends, at n = {policy.last_round:,}"
+    if fits_at <= records:
+        return f"it would fit at round {fits_at:,}, which is there: hold a later round"
+    return f"it would fit after {fits_at - records:,} more records, at {fits_at:,}"

@@ -1,0 +1,148 @@
+"""The transcript: what was told, in order, read from the ledger when it is looked at."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import islice
+from typing import Any, overload
+
+from surehold import numerals
+from surehold.ledger.entries import Entry
+from surehold.ledger.ledger import Ledger
+from surehold.session.answers import Result, result_of
+from surehold.shown import Shown
+
+_TOLD = ("answer", "derived")
+_LOOKED_AT = 20_000  # entries that one page may go through, whatever it looks for
+
+
+@dataclass(frozen=True, repr=False)
+class Page(Shown):
+    """Some answers in order; ``next`` is where the next page begins, None if there is none.
+
+    ``total`` is how many answers the dataset has told, whatever was looked for.
+    """
+
+    answers: tuple[Result, ...]
+    next: int | None
+    total: int
+
+    def __str__(self) -> str:
+        return numerals.several(len(self.answers), "answer")
+
+
+class ToldInOrder(Sequence[Result]):
+    """What every transcript has, wherever the answers lie."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Result]:
+        """All answers in order."""
+
+    @abstractmethod
+    def last(self, count: int) -> list[Result]:
+        """The last answers, in order, without reading those before."""
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Result]: ...
+    def __getitem__(self, index: int | slice) -> Result | list[Result]:
+        if isinstance(index, slice):
+            return [*iter(self)][index]
+        if index < 0:
+            found = self.last(-index)
+            if len(found) < -index:
+                raise IndexError("there are not so many answers")
+            return found[0]
+        for answer in islice(self, index, None):
+            return answer
+        raise IndexError("there are not so many answers")
+
+    def to_dict(self) -> dict[str, Any]:
+        """All answers as plain values, as JSON has them."""
+        return {"answers": [answer.to_dict() for answer in self]}
+
+    def __repr__(self) -> str:
+        return f"<transcript of {numerals.several(len(self), 'answer')}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{escape(str(answer))}</td></tr>" for answer in self.last(20))
+        return f"<table><caption>{escape(repr(self))}</caption>{rows}</table>"
+
+
+class Transcript(ToldInOrder):
+    """All answers of a dataset in order, and what was derived from them."""
+
+    def __init__(self, ledger: Ledger, analyst: str | None = None) -> None:
+        self._ledger = ledger
+        self._analyst = analyst
+
+    def __len__(self) -> int:
+        if self._analyst is None:
+            return self._ledger.store.questions()
+        return sum(1 for _ in self)
+
+    def __iter__(self) -> Iterator[Result]:
+        for entry in self._ledger.store.entries():
+            if entry.kind in _TOLD:
+                answer = result_of(entry, self._ledger, recorded=True)
+                if self._analyst in (None, answer.analyst):
+                    yield answer
+
+    def last(self, count: int) -> list[Result]:
+        """The last answers, in order, without reading those before."""
+        found: list[Result] = []
+        for entry in self._ledger.store.entries_back(2**62):
+            if len(found) == count:
+                break
+            if entry.kind in _TOLD:
+                answer = result_of(entry, self._ledger, recorded=True)
+                found += [answer] if self._analyst in (None, answer.analyst) else []
+        return found[::-1]
+
+    def page(
+        self,
+        limit: int = 100,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        round: int | None = None,
+        contains: str = "",
+        newest: bool = False,
+    ) -> Page:
+        """At most so many answers whose entries are between two numbers, the newest first or last.
+
+        ``round`` and ``contains``, a part of the query's text, pick some. A page may be short, even
+        empty, and still have a ``next``: give it as ``after``, or as ``before`` from the newest on.
+        """
+        end, total = 2**62 if before is None else before, self._ledger.store.questions()
+        store, found, at, looked = self._ledger.store, list[Result](), None, 0
+        for entry in store.entries_back(end) if newest else store.entries(after):
+            if not after < entry.seq < end:
+                break
+            if len(found) == limit or looked == _LOOKED_AT:
+                return Page(tuple(found), at, total)
+            looked, at = looked + 1, entry.seq
+            if entry.kind in _TOLD and self._is_meant(entry, round, contains):
+                found.append(result_of(entry, self._ledger, recorded=True))
+        return Page(tuple(found), None, total)
+
+    def _is_meant(self, entry: Entry, round: int | None, contains: str) -> bool:
+        body, part = entry.read(), contains.casefold()
+        is_part = part in str(body.get("canonical")).casefold()
+        return (
+            self._analyst in (None, body.get("analyst"))
+            and round in (None, body.get("round"))
+            and (is_part or part in str(body.get("query")).casefold())
+        )
+
+    def entry(self, number: int) -> Result | None:
+        """The answer of that entry, if it is one."""
+        found = self._ledger.store.entry(number)
+        if found is None or found.kind not in _TOLD:
+            return None
+        result = result_of(found, self._ledger, recorded=True)
+        return result if self._analyst in (None, result.analyst) else None
