@@ -41,7 +41,7 @@ from end_to_end.crowd import FIRST, Crowd, Log, token
 from end_to_end.restarts import killed
 from service import send, serving
 from surehold.server.addresses import address_of, listening
-from surehold.server.bodies import AskBody
+from surehold.server.schemas import AskBody
 
 CLIENTS = 32
 UNLIMITED = ("--rate", "100000")

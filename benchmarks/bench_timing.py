@@ -43,7 +43,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import surehold as sh
 from service import running, running_tools
-from surehold.data.growing import GrowingData
+from surehold.data.records_store import GrowingData
 from surehold.server.settings import Settings
 from surehold.session.dataset import Dataset
 from surehold.session.dataset import open as open_dataset

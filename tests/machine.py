@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import surehold as sh
-from surehold.data import growing, segments
+from surehold.data import records_store, segments
 from surehold.data.segments import SegmentWriter
 from surehold.ledger.policy import Policy
 from surehold.ledger.store import Store
@@ -75,8 +75,8 @@ class Faulty:
         patch.setattr(Store, "_commit", commit_with_faults)
         patch.setattr(SegmentWriter, "publish", publish_with_faults)
         patch.setattr(os, "fsync", fsync_with_faults)
-        patch.setattr(growing, "LARGE", 50)
-        patch.setattr(growing, "RECORDS", 50)
+        patch.setattr(records_store, "LARGE", 50)
+        patch.setattr(records_store, "RECORDS", 50)
 
 
 FAULTY = Faulty()

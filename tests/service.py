@@ -24,10 +24,10 @@ from noise_sources import FastSeededNoise
 from surehold import errors
 from surehold.server.addresses import address_of, listening
 from surehold.server.app import guarded
-from surehold.server.front import HEADERS
 from surehold.server.logs import start_logging
+from surehold.server.middleware import HEADERS
 from surehold.server.protocol import HttpServer
-from surehold.server.running import Runner
+from surehold.server.run import Runner
 from surehold.server.service import Service
 from surehold.server.settings import Settings
 from surehold.server.tokens import Role, TokenBook

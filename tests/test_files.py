@@ -40,9 +40,9 @@ ELSEWHERE = {
     ("ledger/store.py", "touch"): "takes the name; SQLite syncs the file, create() the folder",
     ("ledger/witness.py", "pwrite"): "may be behind the ledger",
     ("plots/paper.py", "open"): "a table of figures, which can be made again",
-    ("server/keeping.py", "mkdir"): "bodies that are not whole",
-    ("server/keeping.py", "open"): "bodies that are not whole",
-    ("server/keeping.py", "unlink"): "bodies that are not whole",
+    ("server/routes/append.py", "mkdir"): "bodies that are not whole",
+    ("server/routes/append.py", "open"): "bodies that are not whole",
+    ("server/routes/append.py", "unlink"): "bodies that are not whole",
     ("locks.py", "ftruncate"): "a number for people, in a lock",
     ("locks.py", "pwrite"): "a number for people, in a lock",
     ("server/service.py", "unlink"): "bodies that are not whole",
@@ -199,7 +199,7 @@ def test_a_dataset_is_made_whole(tmp_path, calls) -> None:
 
 
 def test_segments(tmp_path, calls, monkeypatch) -> None:
-    monkeypatch.setattr("surehold.data.growing.LARGE", 100)
+    monkeypatch.setattr("surehold.data.records_store.LARGE", 100)
     with made(tmp_path / "data") as dataset:
         calls.made = []
         dataset.append(records(2000, 2200))

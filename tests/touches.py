@@ -13,9 +13,9 @@ import pytest
 from runtime import sql
 from surehold.data.calibration import MadeUp
 from surehold.data.engines.polars_engine import PolarsEngine
-from surehold.data.growing import GrowingData
+from surehold.data.records_store import GrowingData
 from surehold.queries import form_of
-from surehold.session.answering import sources_of
+from surehold.session.noisy_answers import sources_of
 
 READS = ("_sums", "_cell_sums", "_pair_statistic", "frame")
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from runtime import adaptive_plan
-from surehold.agents import words
+from surehold.agents import rendering
 from surehold.agents.language import LANGUAGE
 from surehold.agents.shapes import shape
 from surehold.agents.tools import RESULTS
@@ -55,4 +55,4 @@ def test_every_kind_of_result_has_words_and_a_schema():
 
 def test_a_new_kind_would_be_noticed():
     with pytest.raises(NotImplementedError):
-        words._meaning(Result.__new__(Result))
+        rendering._meaning(Result.__new__(Result))

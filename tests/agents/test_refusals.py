@@ -10,7 +10,7 @@ import pytest
 import surehold as sh
 from runtime import exhausted, made, records
 from surehold import errors
-from surehold.agents import words
+from surehold.agents import rendering
 from surehold.agents.tools import BY_NAME
 from surehold.agents.toolserver import Guest, ToolServer
 from surehold.server.service import Caller
@@ -217,6 +217,6 @@ def test_every_error_has_words_and_a_shape(kind):
     shape = error.to_dict()["error"]
     assert json.loads(json.dumps(shape, allow_nan=False)) == shape
     assert (shape["type"], shape["details"]["got"]) == (kind.__name__, "set")
-    first, advice = words.of_error(error).split("\n")
+    first, advice = rendering.of_error(error).split("\n")
     assert first.startswith(f"{kind.__name__}: ")
     assert len(advice) > 30

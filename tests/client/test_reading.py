@@ -13,8 +13,8 @@ from meta.test_errors import KINDS
 from meta.test_errors import made as made_error
 from runtime import made
 from surehold import errors
-from surehold.client.reading import RESULTS, Unreadable, error_of, read, result_of
-from surehold.session import answers
+from surehold.client.decoding import RESULTS, Unreadable, error_of, read, result_of
+from surehold.session import results
 from workload import CASES, YOUTH, in_process
 
 
@@ -69,8 +69,8 @@ def test_all_kinds_of_results_are_among_them(told):
     assert {type(result) for result in told[0].values()} == set(RESULTS)
     found = {
         kind
-        for _, kind in inspect.getmembers(answers, inspect.isclass)
-        if issubclass(kind, answers.Result) and kind is not answers.Result
+        for _, kind in inspect.getmembers(results, inspect.isclass)
+        if issubclass(kind, results.Result) and kind is not results.Result
     }
     assert found == set(RESULTS)
 

@@ -16,7 +16,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from surehold.data.growing import GrowingData
+from surehold.data.records_store import GrowingData
 from surehold.queries import (
     Schema,
 )

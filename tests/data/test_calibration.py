@@ -7,7 +7,7 @@ import pytest
 import surehold as sh
 from runtime import made
 from surehold.data.calibration import OVERHEAD, Calibration, _kind, made_up
-from surehold.data.growing import GrowingData
+from surehold.data.records_store import GrowingData
 from surehold.queries import Schema, Source, query_of
 from workload import YOUTH
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import surehold as sh
 from data.forms import FORMS
 from runtime import adaptive_plan
-from surehold.data import growing, sources
+from surehold.data import records_store, sources
 from surehold.queries import Schema
 
 # pandas' floats for whole numbers with gaps hold 53 bits; that is tested by itself.
@@ -56,9 +56,9 @@ def test_the_same_records_come_back(
 ) -> None:
     schema, records = table
     ends = sorted({min(cut, len(records)) for cut in cuts} | {0, len(records)})
-    kept = growing.LARGE, growing.RECORDS, growing.SEAL_AT, sources.RECORDS
-    growing.LARGE, more, growing.SEAL_AT = sizes
-    growing.RECORDS = sources.RECORDS = growing.LARGE + more
+    kept = records_store.LARGE, records_store.RECORDS, records_store.SEAL_AT, sources.RECORDS
+    records_store.LARGE, more, records_store.SEAL_AT = sizes
+    records_store.RECORDS = sources.RECORDS = records_store.LARGE + more
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder)
@@ -79,4 +79,4 @@ def test_the_same_records_come_back(
             with sh.open(path / "data") as dataset:
                 assert dataset._data.text(0, len(records)) == text
     finally:
-        growing.LARGE, growing.RECORDS, growing.SEAL_AT, sources.RECORDS = kept
+        records_store.LARGE, records_store.RECORDS, records_store.SEAL_AT, sources.RECORDS = kept

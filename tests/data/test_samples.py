@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from surehold.data.samples import doubts
+from surehold.data.sample_checks import doubts
 from surehold.data.sources import sampled_schema
 from surehold.queries import Schema, query_of
 

@@ -42,9 +42,9 @@ from data.universe import (
 )
 from surehold.data import scores
 from surehold.data.gradients import Gradients
-from surehold.data.growing import GrowingData
 from surehold.data.models.crew import close_idle
 from surehold.data.models.runner import Limits, ModelRunner, Result
+from surehold.data.records_store import GrowingData
 from surehold.data.statistics import Statistic
 from surehold.mechanisms.exponential import ExponentialMechanism
 from surehold.queries import (
@@ -77,8 +77,8 @@ from surehold.queries import (
 from surehold.queries.custom import ROOM
 from surehold.queries.models import Metric
 from surehold.queries.pairs import PairKind
-from surehold.queries.reading import READERS
-from surehold.session import answering
+from surehold.queries.query_text import READERS
+from surehold.session import noisy_answers
 
 MOST_RECORDS = 4
 LIMITS = Limits(seconds_per_block=20.0, seconds_in_all=120.0)
@@ -257,7 +257,7 @@ def test_every_source_is_in_the_table():
     found = {
         type(source)
         for form in FORMS.values()
-        for outer in answering.sources_of(form)
+        for outer in noisy_answers.sources_of(form)
         for source in sources(outer)
     }
     assert found == concrete(Source)
@@ -283,7 +283,7 @@ def measures():
     """All model measures of the table: what a runner is made of, and the measure."""
     found = {}
     for form in FORMS.values():
-        for outer in answering.sources_of(form):
+        for outer in noisy_answers.sources_of(form):
             for source in sources(outer):
                 if isinstance(source, package.ModelMeasure):
                     tally = scores._Tally(source)
@@ -410,7 +410,7 @@ def neighbours(dataset):
 @pytest.fixture(scope="module")
 def everything():
     """What every source of every query comes to on every dataset."""
-    flat = [source for form in FORMS.values() for source in answering.sources_of(form)]
+    flat = [source for form in FORMS.values() for source in noisy_answers.sources_of(form)]
     assert len({source.canonical for source in flat}) <= len(flat)
     with pytest.MonkeyPatch.context() as patch:
         found = {
@@ -486,7 +486,7 @@ def test_a_selection_goes_by_losses_that_move_by_one_at_most(name, everything, m
     losses = {}
     for dataset, exact in everything.items():
         found = [exact[candidate.source.canonical] for candidate in form.candidates]
-        answering.answered(form, found, policy, len(dataset), noise)
+        noisy_answers.answered(form, found, policy, len(dataset), noise)
         losses[dataset] = taken.pop()
         if len(dataset) > 1:  # one record may stand for a pair
             assert all(0 <= one <= len(dataset) for one in losses[dataset])
@@ -534,7 +534,7 @@ def test_a_gradient_moves_by_two_over_t_at_most(name):
 def test_the_order_of_records_does_not_matter(everything, monkeypatch):
     """So that looking at sorted datasets was enough."""
     generator = random.Random(2)
-    flat = [source for form in FORMS.values() for source in answering.sources_of(form)]
+    flat = [source for form in FORMS.values() for source in noisy_answers.sources_of(form)]
     for dataset in generator.sample(list(everything), 20):
         shuffled = list(dataset)
         generator.shuffle(shuffled)
@@ -549,7 +549,7 @@ def test_the_stub_is_as_the_runner(everything):
         source
         for name, form in FORMS.items()
         if TABLE[name].models
-        for source in answering.sources_of(form)
+        for source in noisy_answers.sources_of(form)
     ]
     data = GrowingData(SimpleNamespace(folder=Path(), store=None))
     data._engine.extend(frame_of(UNIVERSE))

@@ -20,7 +20,7 @@ from typing import Any
 
 import surehold as sh
 from surehold import files
-from surehold.data import growing, segments
+from surehold.data import records_store, segments
 from surehold.data.models.payload import payload_of
 from surehold.ledger.draft import Draft
 from surehold.ledger.store import Store
@@ -249,7 +249,7 @@ def arm(point: str, after: bool, times: int) -> None:
 
 def main() -> None:
     for name, value in SMALL_SEGMENTS.items():
-        setattr(growing, name, value)
+        setattr(records_store, name, value)
     order = json.loads(sys.stdin.readline())
     log = Log(order["log"])
     if order.get("create"):

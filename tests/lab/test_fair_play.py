@@ -16,7 +16,7 @@ from surehold.lab import (
     Setting,
     run,
 )
-from surehold.lab.words import verdict
+from surehold.lab.rendering import verdict
 
 
 class Foresees(Attacker):

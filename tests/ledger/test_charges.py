@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runtime import made, records, sql
-from surehold.data.growing import GrowingData
+from surehold.data.records_store import GrowingData
 from tampering import bodies, copied, edit, fields_of, found_by, rehash, rewitness, write
 
 KINDS = ("create", "append", "charge", "answer", "key", "charge", "append")

@@ -19,7 +19,7 @@ import pytest
 
 import surehold as sh
 from runtime import adaptive_plan, batch_plan, made, opened, records, sql
-from surehold.ledger.told import number_told
+from surehold.ledger.answer_entries import number_told
 from surehold.queries import form_of
 from tampering import (
     bodies,

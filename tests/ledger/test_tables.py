@@ -8,7 +8,7 @@ import pytest
 
 import surehold as sh
 from runtime import opened, sql
-from surehold.data.growing import GrowingData
+from surehold.data.records_store import GrowingData
 from tampering import bodies, build, changed, copied, edit, found_by, rehash, rewitness, write
 
 CHECKED_AGAINST = {

@@ -2,8 +2,8 @@
 
 import random
 
-from surehold import numerals
-from surehold.session.answers import shown_interval
+from surehold import formatting
+from surehold.session.results import shown_interval
 
 
 def _numbers(seed, count):
@@ -29,28 +29,28 @@ def test_numbers_are_written_as_the_library_writes_them(clinic, open_page):
     signed = [0.0, -0.0, *(number * side for number in numbers for side in (1, -1))]
     places = [number % 7 for number in range(len(signed))]
     ends = [[x, d, up] for x, d in zip(signed, places, strict=True) for up in (True, False)]
-    module = "/static/numerals.js"
+    module = "/static/formatting.js"
     assert _on_page(page, (module, "fixed"), ends) == [
-        numerals.fixed(float(x), d, up=up) for x, d, up in ends
+        formatting.fixed(float(x), d, up=up) for x, d, up in ends
     ]
     assert _on_page(page, (module, "width"), [[x] for x in numbers]) == [
-        numerals.width(float(x)) for x in numbers
+        formatting.width(float(x)) for x in numbers
     ]
     betas = [0.05, 0.1, 0.001, 1e-6, 0.5, 0.0123, 0.3]
     assert _on_page(page, (module, "percent"), [[x] for x in betas]) == [
-        numerals.percent(beta) for beta in betas
+        formatting.percent(beta) for beta in betas
     ]
     counts = [0, 7, 999, 1000, 1059740, 10**15]
     assert _on_page(page, (module, "count"), [[x] for x in counts]) == [
-        numerals.count(number) for number in counts
+        formatting.count(number) for number in counts
     ]
     nouns = [[1, "answer"], [2, "entry"], [20000, "record"]]
-    assert _on_page(page, (module, "several"), nouns) == [numerals.several(*one) for one in nouns]
+    assert _on_page(page, (module, "several"), nouns) == [formatting.several(*one) for one in nouns]
 
 
 def test_shares_are_rounded_to_the_safe_side(clinic, open_page):
     page = open_page(clinic.url)
-    module = "/static/numerals.js"
+    module = "/static/formatting.js"
     left = [[0.99999, 1], [1, 1], [0, 1], [0.0001, 1], [0.3, 1]]
     assert _on_page(page, (module, "shareLeft"), left) == [
         "99.9%",
@@ -66,15 +66,15 @@ def test_shares_are_rounded_to_the_safe_side(clinic, open_page):
 def test_every_kind_of_result_says_its_value_and_its_interval(clinic, open_page):
     page = open_page(clinic.url)
     results = clinic.get("/v1/transcript?limit=100")["answers"]
-    kinds = _on_page(page, ("/static/words.js", "kindOf"), [[one] for one in results])
+    kinds = _on_page(page, ("/static/rendering.js", "kindOf"), [[one] for one in results])
     assert {"answer", "table", "estimate", "verdict", "choice"} == set(kinds)
-    lines = _on_page(page, ("/static/words.js", "line"), [[one] for one in results])
+    lines = _on_page(page, ("/static/rendering.js", "line"), [[one] for one in results])
     for result, kind, line in zip(results, kinds, lines, strict=True):
         if kind == "answer":
             digits = len(line.split()[0].partition(".")[2])
-            width = numerals.fixed(result["width"], digits, up=True)
+            width = formatting.fixed(result["width"], digits, up=True)
             ends = shown_interval(tuple(result["interval"]), digits)
-            assert line == f"{numerals.plain(result['value'], digits)} ± {width} {ends}"
+            assert line == f"{formatting.plain(result['value'], digits)} ± {width} {ends}"
         if kind == "verdict":
             assert line.startswith(f"{result['verdict']}: ")
         if kind == "table":

@@ -16,7 +16,7 @@ from queries.generators import written as spelled
 from queries.wrong_types import check
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries import Auc, ModelAuc, Reading, Schema, auc, gate, query_of
-from surehold.queries.ranking import ranked
+from surehold.queries.auc import ranked
 
 SCHEMA = Schema.of({"x": "float", "n": "int", "ill": "bool", "city": "str"})
 X = np.arange(20.0).reshape(-1, 1)

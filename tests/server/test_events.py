@@ -17,7 +17,7 @@ import pytest
 
 from runtime import record, records
 from service import PATIENT, QUICK, Running, knock, running, send
-from surehold.server import events
+from surehold.server.routes import events
 
 
 class Stream:

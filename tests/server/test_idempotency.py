@@ -10,7 +10,7 @@ import pytest
 
 from runtime import contents, records
 from service import Got, Running, raw, read, send
-from surehold.server import asking, keeping
+from surehold.server import routes
 
 ASK = {"query": "age > 65", "key": "k1"}
 # For each way to spend: a body, one that is about something else, and what the answer says it is.
@@ -214,7 +214,7 @@ def test_without_a_key_only_many_records_are_known_again(door: Running):
 def losing(monkeypatch) -> list[str]:
     """The next response of a route that spends, or appends, fails once all is durable."""
     left: list[str] = []
-    for module in (asking, keeping):
+    for module in (routes.ask, routes.append):
         real = module.reply
 
         def reply(result: Any, real: Callable[[Any], Any] = real) -> Any:

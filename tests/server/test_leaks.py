@@ -16,7 +16,7 @@ from runtime import COLUMNS, adaptive_plan
 from server.test_roles import GUARDED, knocked
 from service import Got, knock, running, send
 from surehold.server import app as pages
-from surehold.server import events
+from surehold.server.routes import events
 from surehold.session.dataset import Dataset, create
 from surehold.session.session import Session
 

@@ -15,7 +15,7 @@ import surehold as sh
 from runtime import contents, made, records
 from service import Got, Running, heard, knock, raw, read, running, send
 from surehold.server.app import application
-from surehold.server.guard import ROLE, GuardedRoute
+from surehold.server.auth import ROLE, GuardedRoute
 from surehold.server.service import Service
 from surehold.server.tokens import FILE, TokenBook
 

@@ -13,9 +13,8 @@ from runtime import contents
 from service import QUICK, running, send
 from surehold import queries
 from surehold.server import service
-from surehold.server.rates import Rates
+from surehold.server.limits import Rates, Turns
 from surehold.server.service import Caller
-from surehold.server.turns import Turns
 from surehold.session.session import Session
 
 

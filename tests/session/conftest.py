@@ -8,7 +8,7 @@ import pytest
 
 from noise_sources import NoNoise
 from runtime import made
-from surehold.data.growing import GrowingData
+from surehold.data.records_store import GrowingData
 from surehold.ledger.store import Store
 from surehold.session.dataset import Dataset
 from workload import YOUTH, in_process

@@ -10,7 +10,7 @@ import pytest
 
 import surehold as sh
 from runtime import contents, made, opened, records
-from surehold.data.growing import GrowingData
+from surehold.data.records_store import GrowingData
 from surehold.ledger import draft
 from surehold.session.dataset import Dataset
 from touches import Touches

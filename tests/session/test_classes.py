@@ -16,7 +16,7 @@ from runtime import (
     rare_plan,
     records,
 )
-from surehold.data.growing import GrowingData
+from surehold.data.records_store import GrowingData
 from surehold.mechanisms import to_float
 from surehold.planning import Plan
 from surehold.queries import Select, query_of

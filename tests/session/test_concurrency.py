@@ -6,7 +6,7 @@ import pytest
 
 import surehold as sh
 from runtime import exhausted, made, opened, records
-from surehold.data.growing import GrowingData
+from surehold.data.records_store import GrowingData
 
 
 def in_threads(*works) -> list:

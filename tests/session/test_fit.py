@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import surehold as sh
 from noise_sources import FastSeededNoise, NoNoise
-from surehold.data.growing import GrowingData
+from surehold.data.records_store import GrowingData
 from surehold.errors import BudgetExhausted, InvalidInput, InvalidQuery
 from surehold.queries import Schema, fit, query_of
 from surehold.session.dataset import Dataset, create

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import surehold as sh
 from surehold.queries import Reading, query_of
+from surehold.queries.auc import ranked
 from surehold.queries.derived import above, quotient
-from surehold.queries.ranking import ranked
 from workload import CASES
 
 pytestmark = pytest.mark.usefixtures("quick_models")

@@ -13,7 +13,7 @@ from clocks import FakeClock, Gate
 from noise_sources import FastSeededNoise
 from runtime import made, records, sql, warm
 from surehold.data.calibration import Calibration
-from surehold.data.growing import GrowingData
+from surehold.data.records_store import GrowingData
 from surehold.session import session as sessions
 from surehold.session.dataset import Dataset
 from surehold.session.release import MARGIN, REST, SLOT, slot_after

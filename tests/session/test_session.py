@@ -18,7 +18,7 @@ from runtime import (
     record,
     records,
 )
-from surehold.data.growing import GrowingData
+from surehold.data.records_store import GrowingData
 from surehold.mechanisms import SCALE, to_float
 
 # ------------------------------------------------------------------------------------- ask

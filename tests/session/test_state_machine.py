@@ -30,7 +30,7 @@ import surehold as sh
 from machine import FAULTY, Crash, Model, Question, Step
 from noise_sources import FastSeededNoise, NoNoise
 from runtime import N0, adaptive_plan, age_of, batch_plan, made, older, records
-from surehold.data.growing import Exact, GrowingData
+from surehold.data.records_store import Exact, GrowingData
 from surehold.ledger.draft import Draft
 from surehold.ledger.filter import RecordFilter, UncommittedFilter
 from surehold.ledger.ledger import Ledger
@@ -39,8 +39,8 @@ from surehold.ledger.store import Store
 from surehold.mechanisms import to_float
 from surehold.queries import FitForm, NumberForm, SelectForm, form_of
 from surehold.session import session as sessions
-from surehold.session.answering import sources_of
 from surehold.session.dataset import Dataset
+from surehold.session.noisy_answers import sources_of
 from workload import CASES, YOUTH, Case, in_process
 
 AGES = (5, 20, 50, 80, 95)

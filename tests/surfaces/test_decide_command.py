@@ -16,7 +16,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import surehold as sh
 from surehold.cli import console, main
 from surehold.cli.decide import GATE_CODES, _value
-from surehold.queries.reading import READERS
+from surehold.queries.query_text import READERS
 
 COUNT = 3_000
 

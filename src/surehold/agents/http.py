@@ -17,13 +17,13 @@ from starlette.types import Message, Receive, Scope, Send
 
 from surehold.agents.desk import ServedDesk
 from surehold.agents.toolserver import Guest, ToolServer
-from surehold.server import metrics
 from surehold.server.app import assembled, guarded, health
-from surehold.server.front import TOOL
-from surehold.server.guard import GuardedRoute
-from surehold.server.looking import VIEWER, gives
+from surehold.server.auth import GuardedRoute
+from surehold.server.dependencies import VIEWER, gives
+from surehold.server.middleware import TOOL
 from surehold.server.protocol import HttpServer
-from surehold.server.replies import WITH_BODY
+from surehold.server.routes import metrics
+from surehold.server.schemas import WITH_BODY
 from surehold.server.service import Service
 
 PATH = "/mcp"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Union
 
-from surehold.shown import Shown
+from surehold.display import Shown
 
 _PLAIN: dict[Any, dict[str, Any]] = {
     bool: {"type": "boolean"},

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from surehold import queries
-from surehold.agents import descriptions, words
+from surehold.agents import descriptions, rendering
 from surehold.agents.arguments import Arguments
 from surehold.agents.desk import Desk
 from surehold.agents.shapes import any_of, closed, listed, shape
@@ -80,7 +80,7 @@ def _describe(desk: Desk, arguments: Arguments) -> Outcome:
         "plan": plan.to_dict(),
         "rounds": [round.to_dict() for round in rounds],
     }
-    return Outcome(values, words.of_dataset(status, plan, rounds))
+    return Outcome(values, rendering.of_dataset(status, plan, rounds))
 
 
 def _budget(desk: Desk, arguments: Arguments) -> Outcome:
@@ -93,13 +93,13 @@ def _budget(desk: Desk, arguments: Arguments) -> Outcome:
     now, mine = outlook.now.round, None
     if limit is not None and now is not None:
         mine = Pace(now, desk.answers_left(now))
-    return Outcome(values, words.of_budget(status, outlook, limit, mine))
+    return Outcome(values, rendering.of_budget(status, outlook, limit, mine))
 
 
 def _quote(desk: Desk, arguments: Arguments) -> Outcome:
     quote = desk.at(arguments.count_or_none("round")).quote(arguments.text("query"))
     status = None if quote.allowed else desk.status()
-    return Outcome(quote.to_dict(), words.of_quote(quote, status))
+    return Outcome(quote.to_dict(), rendering.of_quote(quote, status))
 
 
 def _ask(desk: Desk, arguments: Arguments) -> Outcome:
@@ -121,7 +121,7 @@ def _select(desk: Desk, arguments: Arguments) -> Outcome:
 def _asked(desk: Desk, arguments: Arguments, query: Any) -> Outcome:
     asking = desk.at(arguments.count_or_none("round"))
     result = asking.ask(query, key=arguments.text_or_none("key"))
-    return Outcome(result.to_dict(), words.of_result(result, _left(desk, result.round)))
+    return Outcome(result.to_dict(), rendering.of_result(result, _left(desk, result.round)))
 
 
 def _ask_many(desk: Desk, arguments: Arguments) -> Outcome:
@@ -130,13 +130,13 @@ def _ask_many(desk: Desk, arguments: Arguments) -> Outcome:
         raise InvalidInput("queries", "one query or more", texts)
     results = desk.at(arguments.count_or_none("round")).ask_many(texts, key=key)
     values = {"answers": [result.to_dict() for result in results]}
-    return Outcome(values, words.of_results(results, _left(desk, results[-1].round)))
+    return Outcome(values, rendering.of_results(results, _left(desk, results[-1].round)))
 
 
 def _left(desk: Desk, round: int) -> str:
     limit = desk.limit
     left = desk.budget if limit is None else limit
-    return words.left_after(desk.answers_left(round), round, left)
+    return rendering.left_after(desk.answers_left(round), round, left)
 
 
 def _transcript(desk: Desk, arguments: Arguments) -> Outcome:
@@ -151,7 +151,7 @@ def _transcript(desk: Desk, arguments: Arguments) -> Outcome:
         contains=arguments.text_or_none("contains") or "",
         newest=newest,
     )
-    return Outcome(page.to_dict(), words.of_page(page, newest))
+    return Outcome(page.to_dict(), rendering.of_page(page, newest))
 
 
 # ------------------------------------------------------------------------------------- the list

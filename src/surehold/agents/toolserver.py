@@ -16,13 +16,13 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from surehold import __version__
-from surehold.agents import words
+from surehold.agents import rendering
 from surehold.agents.descriptions import INSTRUCTIONS
 from surehold.agents.desk import Desk
 from surehold.agents.language import LANGUAGE
 from surehold.agents.tools import BY_NAME, TOOLS, Outcome, Tool
 from surehold.errors import SureholdError
-from surehold.server.failures import unexpected
+from surehold.server.errors import unexpected
 from surehold.server.service import ANYBODY, Caller, check_role
 
 logger = logging.getLogger(__name__)
@@ -152,7 +152,7 @@ class ToolServer:
         try:
             return self._guest_of(request).desk.plan.to_json()
         except SureholdError as error:
-            raise MCPError(mcp.INTERNAL_ERROR, words.of_error(error), error.to_dict()) from None
+            raise MCPError(mcp.INTERNAL_ERROR, rendering.of_error(error), error.to_dict()) from None
 
 
 def _listed(tool: Tool) -> mcp.Tool:
@@ -180,5 +180,5 @@ def _told(outcome: Outcome) -> mcp.CallToolResult:
 
 
 def _refused(error: SureholdError) -> mcp.CallToolResult:
-    content = mcp.TextContent(type="text", text=words.of_error(error))
+    content = mcp.TextContent(type="text", text=rendering.of_error(error))
     return mcp.CallToolResult(content=[content], structured_content=error.to_dict(), is_error=True)

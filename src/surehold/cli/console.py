@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from surehold.numerals import budget, count, duration, percent, several, width
+from surehold.formatting import budget, count, duration, percent, several, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from surehold.client import RemoteSession
+    from surehold.display import Shown
     from surehold.planning import Entry, Plan
     from surehold.session import Result, Session, Status
-    from surehold.shown import Shown
 
 _BAR = 20
 _FEW = 8  # rounds and columns that are listed

@@ -59,7 +59,7 @@ def create(
         status = made.status()
         console.show_status(status, as_json)
     if like is not None:
-        from surehold.data.samples import doubts
+        from surehold.data.sample_checks import doubts
 
         console.show_notes(doubts(like, status.columns))
 

@@ -62,12 +62,12 @@ _ATTACK = click.option(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def list_all(as_json: bool) -> None:
     """The attackers and defenders there are, and where they come from."""
-    from surehold.lab import words
+    from surehold.lab import rendering
 
     if as_json:
-        console.show_json(words.known())
+        console.show_json(rendering.known())
     else:
-        console.show_text(words.known_page())
+        console.show_text(rendering.known_page())
 
 
 @lab.command(context_settings=HELP)
@@ -235,7 +235,7 @@ def _told(
     as_json: bool,
 ) -> Report:
     """Play, with progress, and say what came of it."""
-    from surehold.lab import words
+    from surehold.lab import rendering
     from surehold.plots.style import require_matplotlib
 
     if out is not None:
@@ -246,17 +246,17 @@ def _told(
     if as_json:
         console.show_json(report.to_dict())
     else:
-        console.show_text(words.shown(report, details, of))
+        console.show_text(rendering.shown(report, details, of))
     if out is not None:
         console.show_saved(_saved(report, out), aside=as_json)
     return report
 
 
 def _saved(report: Report, out: Path) -> list[Path]:
-    from surehold.lab import words
+    from surehold.lab import rendering
     from surehold.plots.lab import draw_claims, draw_coverage
 
-    texts = {"report.json": report.to_json() + "\n", "report.md": words.page(report)}
+    texts = {"report.json": report.to_json() + "\n", "report.md": rendering.page(report)}
     paths = []
     for name, text in texts.items():
         (out / name).write_text(text, encoding="utf-8")

@@ -105,7 +105,7 @@ def serve(
     from surehold import session
     from surehold.server.addresses import check_address
     from surehold.server.logs import start_logging
-    from surehold.server.running import serve as run
+    from surehold.server.run import serve as run
     from surehold.server.service import Service
     from surehold.server.settings import MEGABYTE, Settings
     from surehold.server.tokens import TokenBook

@@ -25,7 +25,7 @@ from urllib3 import exceptions as broken
 
 from surehold import __version__
 from surehold.client.address import proxy_for
-from surehold.client.reading import Unreadable, error_of, read, result_of
+from surehold.client.decoding import Unreadable, error_of, read, result_of
 from surehold.errors import AccessDenied, ServiceFailed
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from surehold.data.engines.polars_engine import PolarsEngine
 from surehold.data.frames import STORED
-from surehold.data.growing import GrowingData, parts_of
+from surehold.data.records_store import GrowingData, parts_of
 from surehold.queries import (
     CellMeasure,
     ColumnType,

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from surehold.data.likeness import Likeness
+from surehold.data.content_hash import Likeness
 from surehold.data.segments import FOLDER, check_bytes, read_segments
 from surehold.errors import LedgerCorrupt, StorageFailed, SureholdError
+from surehold.ledger.answer_entries import body_of, derived_told, told_again
 from surehold.ledger.draft import content_of, content_of_files, contents_of, day_of
 from surehold.ledger.entries import GENESIS, Entry, State
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.tables import RoundTotals, Segment, Spent
-from surehold.ledger.told import body_of, derived_told, told_again
 from surehold.ledger.view import check_registered, question
 from surehold.queries import Declared, Derived, Form, form_of, query_of
 

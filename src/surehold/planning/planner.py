@@ -9,7 +9,7 @@ from surehold.planning.comparison import comparison
 from surehold.planning.entry import Entry
 from surehold.planning.plans import COVERS, Paces, Plan, budget_for
 from surehold.planning.problem import Problem, Solution, gain, objection, solve
-from surehold.planning.words import advice, assumptions
+from surehold.planning.rendering import advice, assumptions
 from surehold.theory.certificates import CERTIFICATES, Certificate, Growing, get
 from surehold.theory.certificates.sharp import RareSharp
 

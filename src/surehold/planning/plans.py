@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from surehold import numerals
+from surehold import formatting
+from surehold.display import as_table
 from surehold.errors import InvalidInput
-from surehold.shown import as_table
 
 if TYPE_CHECKING:
     from surehold.theory.exposure import Schedule
@@ -96,8 +96,8 @@ class Plan:
 
     def __str__(self) -> str:
         return (
-            f"plan of up to {self.queries:,} queries within ± {numerals.width(self.width)}, all "
-            f"together with probability {numerals.percent(self.beta)}, from {self.n0:,} to "
+            f"plan of up to {self.queries:,} queries within ± {formatting.width(self.width)}, all "
+            f"together with probability {formatting.percent(self.beta)}, from {self.n0:,} to "
             f"{self.n:,} records ({self.certificate})"
         )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from surehold.errors import InvalidInput, NotCertified, Unreachable
-from surehold.numerals import counted, width
+from surehold.formatting import counted, width
 from surehold.planning.plans import COVERS, Unknown
 from surehold.theory.arrays import (
     LARGEST_BATCHES,

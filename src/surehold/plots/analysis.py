@@ -8,7 +8,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surehold.numerals import percent
+from surehold.formatting import percent
 from surehold.plots.style import COLOURS, new_figure, require_matplotlib, save, tidy
 from surehold.session import Answer, Round, Status
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from surehold.numerals import percent, width
+from surehold.formatting import percent, width
 from surehold.planning import Entry, Plan
 from surehold.plots.style import COLOURS, LABELS, new_figure, require_matplotlib, save, tidy
 

@@ -1,12 +1,21 @@
 """What may be asked: inert descriptions, and the expression language they are written in."""
 
+from surehold.queries.auc import Auc, ModelAuc, ModelPairs, auc
 from surehold.queries.base import Charged, Form, NumberForm, Query, ScalarQuery, Source
 from surehold.queries.cells import CellMeasure, Histogram, histogram, totals
 from surehold.queries.custom import CustomMeasure, CustomStatistic, Declared, statistic
 from surehold.queries.derived import Derived, DerivedNumber, Gate, Rate, Reading, gate, rate
-from surehold.queries.fitting import Fit, FitForm, fit
+from surehold.queries.fit import Fit, FitForm, fit
 from surehold.queries.groups import GroupMeans, means
 from surehold.queries.measure import GRID_BITS, Contrast, Measure
+from surehold.queries.model_queries import (
+    accuracy,
+    brier,
+    calibration,
+    confusion,
+    improvement,
+    loss,
+)
 from surehold.queries.models import Improvement, Model, ModelMeasure, ModelScore, ModelTable
 from surehold.queries.pairs import (
     PairMeasure,
@@ -17,17 +26,8 @@ from surehold.queries.pairs import (
     kendall,
     variance,
 )
-from surehold.queries.ranking import Auc, ModelAuc, ModelPairs, auc
-from surehold.queries.reading import form_of, query_of
+from surehold.queries.query_text import form_of, query_of
 from surehold.queries.schema import ColumnType, Schema
-from surehold.queries.scoring import (
-    accuracy,
-    brier,
-    calibration,
-    confusion,
-    improvement,
-    loss,
-)
 from surehold.queries.selection import Select, SelectForm, select
 from surehold.queries.statistical import Difference, Statistical, difference, fraction, mean
 

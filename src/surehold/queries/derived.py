@@ -192,7 +192,7 @@ def gate(
     >>> gate("churned", at_most=0.1)
     gate(fraction('churned'), at_most=0.1)
     """
-    from surehold.queries.reading import query_of
+    from surehold.queries.query_text import query_of
 
     if (at_least is None) == (at_most is None):
         raise InvalidInput("the gate", "given by one of at_least and at_most", (at_least, at_most))
@@ -258,7 +258,7 @@ def read_rate(parser: Parser, name: str) -> Rate:
 
 def readable(part: Q, text: str) -> Q:
     """A part that was put together of what was written: a ledger has to read it back."""
-    from surehold.queries.reading import query_of
+    from surehold.queries.query_text import query_of
 
     try:
         query_of(part.canonical)

@@ -157,7 +157,7 @@ def _checked(
 
 
 def _query(given: object) -> ScalarQuery:
-    from surehold.queries.reading import query_of
+    from surehold.queries.query_text import query_of
 
     query = query_of(given) if isinstance(given, str) else given
     if not isinstance(query, ScalarQuery):

@@ -18,12 +18,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from surehold import __version__
-from surehold.server import asking, events, keeping, looking, metrics, views
-from surehold.server.events import Watch
-from surehold.server.front import Front
-from surehold.server.guard import ROLE, GuardedRoute, told
-from surehold.server.metrics import Metrics
-from surehold.server.replies import Health, Reply, reply
+from surehold.server.auth import ROLE, GuardedRoute
+from surehold.server.error_responses import error_response
+from surehold.server.middleware import Front
+from surehold.server.routes import append, ask, events, metrics, page, read
+from surehold.server.routes.events import Watch
+from surehold.server.routes.metrics import Metrics
+from surehold.server.schemas import Health, Reply, reply
 from surehold.server.service import Service
 
 _ABOUT = """\
@@ -48,18 +49,18 @@ async def healthz() -> Reply:
 _PARTS = (
     health,
     metrics.router,
-    looking.router,
+    read.router,
     events.router,
-    asking.router,
-    keeping.router,
-    views.router,
+    ask.router,
+    append.router,
+    page.router,
 )
 
 
 def application(service: Service) -> FastAPI:
     """The ASGI application of a service, without what is around it."""
     app = assembled(service, _PARTS)
-    app.mount("/static", views.files())
+    app.mount("/static", page.files())
     return app
 
 
@@ -110,7 +111,7 @@ def guarded(app: FastAPI) -> ASGIApp:
 
 
 async def _told(request: Request, error: Exception) -> Response:
-    response = told(error)
+    response = error_response(error)
     if "allow" in response.headers and (methods := _methods(request)):
         response.headers["allow"] = ", ".join(methods)
     return response

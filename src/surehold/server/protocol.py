@@ -13,8 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from surehold.errors import RequestRefused
-from surehold.server.failures import headers_of
-from surehold.server.replies import HEADERS, Reply
+from surehold.server.errors import headers_of
+from surehold.server.schemas import HEADERS, Reply
 
 HEAD_SECONDS = 10.0
 """How long the head of a request may take to arrive."""

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 from starlette.concurrency import run_in_threadpool
 
+from surehold.display import Shown
 from surehold.errors import AccessDenied, InvalidInput
 from surehold.queries import Query, Select, query_of
-from surehold.server.rates import Rates
+from surehold.server.limits import Rates, Turns
 from surehold.server.settings import Settings
 from surehold.server.tokens import ROLES, Role, Token, TokenBook
-from surehold.server.turns import Turns
 from surehold.session import Dataset, Limit, Quote, Result, Session, Verification
-from surehold.shown import Shown
 
 MOST_QUERIES = 10_000
 """How many queries one request may ask."""

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from surehold import files
+from surehold.display import Shown
 from surehold.errors import AccessDenied, InvalidInput, StorageFailed, SureholdError
 from surehold.locks import waiting_lock
-from surehold.session.answers import when
+from surehold.session.results import when
 from surehold.session.session import checked_text
-from surehold.shown import Shown
 
 Role: TypeAlias = Literal["viewer", "analyst", "custodian"]
 

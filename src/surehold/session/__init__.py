@@ -1,7 +1,6 @@
 """The session: the only door to the data."""
 
-from surehold.data.shelf import KeptModel
-from surehold.session.answers import Answer, Cell, Choice, Estimate, Fitted, Result, Table, Verdict
+from surehold.data.model_store import KeptModel
 from surehold.session.dataset import (
     Appended,
     Dataset,
@@ -14,6 +13,7 @@ from surehold.session.dataset import (
 )
 from surehold.session.outlook import Outlook, Pace
 from surehold.session.quotes import Budget, Limit, Quote
+from surehold.session.results import Answer, Cell, Choice, Estimate, Fitted, Result, Table, Verdict
 from surehold.session.scorer import Scorer
 from surehold.session.session import Session
 from surehold.session.transcript import Page, Transcript

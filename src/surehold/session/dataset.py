@@ -15,25 +15,25 @@ from typing import TYPE_CHECKING, Any, Self
 from surehold import files
 from surehold.data import segments
 from surehold.data.calibration import Calibration
-from surehold.data.growing import GrowingData, Progress
-from surehold.data.shelf import KeptModel
+from surehold.data.model_store import KeptModel
+from surehold.data.records_store import GrowingData, Progress
 from surehold.data.sources import sampled_schema
 from surehold.data.statistics import Statistic
+from surehold.display import Shown
 from surehold.errors import InvalidInput, LedgerCorrupt, NotReady, StorageFailed
+from surehold.formatting import several
 from surehold.ledger.ledger import FILE, WITNESS, Ledger
 from surehold.ledger.replay import replay
 from surehold.ledger.witness import Witness
 from surehold.mechanisms import NoiseSource, system_noise, to_float
-from surehold.numerals import several
 from surehold.planning import Plan
 from surehold.queries import Schema
-from surehold.session.answers import when
 from surehold.session.outlook import Outlook, outlook
 from surehold.session.quotes import Budget
 from surehold.session.release import Release
+from surehold.session.results import when
 from surehold.session.session import Session, checked_text
 from surehold.session.transcript import Transcript
-from surehold.shown import Shown
 
 if TYPE_CHECKING:
     from surehold.data.models.runner import Limits

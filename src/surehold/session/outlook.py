@@ -6,11 +6,11 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from surehold.display import Shown
+from surehold.formatting import several
 from surehold.ledger.filter import Filter, FixedFilter
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.policy import Policy
-from surehold.numerals import several
-from surehold.shown import Shown
 
 
 @dataclass(frozen=True, repr=False)

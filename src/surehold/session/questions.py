@@ -23,7 +23,7 @@ from surehold.queries import (
     query_of,
 )
 from surehold.queries.statistical import written
-from surehold.session.answering import sources_of
+from surehold.session.noisy_answers import sources_of
 
 _MOST_FORMS = 4096
 

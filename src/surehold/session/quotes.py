@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from surehold import numerals
-from surehold.shown import Shown
+from surehold import formatting
+from surehold.display import Shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,10 +73,10 @@ class Quote(Shown):
             cost += f", as much as {self.price:,} answers"
         if self.counts_for > self.price:
             cost += f", and counts for {self.counts_for:,}"
-        width = "" if self.width is None else f"± {numerals.width(self.width)} "
+        width = "" if self.width is None else f"± {formatting.width(self.width)} "
         if self.width is not None and self.query.startswith("select("):
-            width = f"within {numerals.width(self.width)} of the best "
+            width = f"within {formatting.width(self.width)} of the best "
         return (
             f"{width}at n = {self.round:,}, {cost}; "
-            f"{numerals.several(self.answers_left, 'answer')} left at this round"
+            f"{formatting.several(self.answers_left, 'answer')} left at this round"
         )

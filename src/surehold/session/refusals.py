@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from surehold.errors import BudgetExhausted
+from surehold.formatting import several
 from surehold.ledger.view import Room, View
 from surehold.mechanisms import to_float
-from surehold.numerals import several
 from surehold.queries import Form
 
 

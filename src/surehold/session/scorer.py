@@ -11,7 +11,7 @@ from surehold.queries import ModelScore, Schema, accuracy, fraction, loss
 from surehold.queries.models import LOSSES
 
 if TYPE_CHECKING:
-    from surehold.session.answers import Answer
+    from surehold.session.results import Answer
     from surehold.session.session import Session
 
 

@@ -10,13 +10,13 @@ from fractions import Fraction
 from typing import Any, NamedTuple, Self, overload
 
 from surehold.data.calibration import Calibration
-from surehold.data.growing import GrowingData, Progress
+from surehold.data.records_store import GrowingData, Progress
 from surehold.errors import BudgetExhausted, InvalidInput, NotReady
+from surehold.ledger.answer_entries import derived_told
 from surehold.ledger.draft import Draft
 from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.tables import Spent
-from surehold.ledger.told import derived_told
 from surehold.ledger.view import Room, View
 from surehold.mechanisms import NoiseSource, to_float
 from surehold.queries import (
@@ -27,9 +27,8 @@ from surehold.queries import (
     ScalarQuery,
     Select,
 )
-from surehold.session.answering import answered, names_model
-from surehold.session.answers import Answer, Choice, Result, result_of
-from surehold.session.fitting import fitted
+from surehold.session.gradient_descent import fitted
+from surehold.session.noisy_answers import answered, names_model
 from surehold.session.questions import (
     Asked,
     Question,
@@ -44,6 +43,7 @@ from surehold.session.questions import (
 from surehold.session.quotes import Budget, Limit, Quote
 from surehold.session.refusals import refusal
 from surehold.session.release import Release
+from surehold.session.results import Answer, Choice, Result, result_of
 from surehold.session.scorer import Scorer
 from surehold.session.transcript import Transcript
 

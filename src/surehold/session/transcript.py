@@ -9,11 +9,11 @@ from html import escape
 from itertools import islice
 from typing import Any, overload
 
-from surehold import numerals
+from surehold import formatting
+from surehold.display import Shown
 from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
-from surehold.session.answers import Result, result_of
-from surehold.shown import Shown
+from surehold.session.results import Result, result_of
 
 _TOLD = ("answer", "derived")
 _LOOKED_AT = 20_000  # entries that one page may go through, whatever it looks for
@@ -31,7 +31,7 @@ class Page(Shown):
     total: int
 
     def __str__(self) -> str:
-        return numerals.several(len(self.answers), "answer")
+        return formatting.several(len(self.answers), "answer")
 
 
 class ToldInOrder(Sequence[Result]):
@@ -66,7 +66,7 @@ class ToldInOrder(Sequence[Result]):
         return {"answers": [answer.to_dict() for answer in self]}
 
     def __repr__(self) -> str:
-        return f"<transcript of {numerals.several(len(self), 'answer')}>"
+        return f"<transcript of {formatting.several(len(self), 'answer')}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{escape(str(answer))}</td></tr>" for answer in self.last(20))

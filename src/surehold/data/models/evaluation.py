@@ -24,7 +24,7 @@ from surehold.data.models.blocks import LONGEST, LONGEST_OF_OWN, write_block
 from surehold.data.models.channel import BARRED, GOOD, GROUP, Gone, Message, Notes
 from surehold.data.models.child import Child
 from surehold.data.models.crew import START_SECONDS, Crew
-from surehold.data.models.probing import MOST_NUMBERS, Probe
+from surehold.data.models.probe import MOST_NUMBERS, Probe
 from surehold.errors import EvaluationFailed, SureholdError
 
 Truths: TypeAlias = NDArray[np.bool_]

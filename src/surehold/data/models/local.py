@@ -27,7 +27,7 @@ from surehold.data.models.evaluation import Found, found_in
 from surehold.data.models.evaluators import EstimatorEvaluator, Unfit, Want, WrongAnswer
 from surehold.data.models.extras import optional
 from surehold.data.models.payload import ModelPayload, pickled_modules
-from surehold.data.models.probing import Probe, check_slip, sizes
+from surehold.data.models.probe import Probe, check_slip, sizes
 from surehold.data.models.trial import Trial
 from surehold.errors import InvalidInput
 from surehold.queries import ColumnType, Schema

@@ -39,7 +39,7 @@ from surehold.data.models.evaluators import Want
 from surehold.data.models.extras import require
 from surehold.data.models.local import LocalEvaluation, local_model
 from surehold.data.models.payload import ModelPayload
-from surehold.data.models.probing import Probe, probed
+from surehold.data.models.probe import Probe, probed
 from surehold.data.models.trial import most_calls
 from surehold.errors import InvalidInput
 from surehold.queries import ColumnType, Schema

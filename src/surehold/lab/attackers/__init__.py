@@ -6,14 +6,14 @@ from surehold.lab.attackers.benign import (
     ForwardSelectionAnalyst,
     TuningAnalyst,
 )
-from surehold.lab.attackers.climbing import HillClimbingAttacker
-from surehold.lab.attackers.growing import (
+from surehold.lab.attackers.growth import (
     FloodingAttacker,
     LuckyAttacker,
     OptionalStoppingAttacker,
     StaleAttacker,
     WaitingAttacker,
 )
+from surehold.lab.attackers.hill_climb import HillClimbingAttacker
 from surehold.lab.attackers.votes import (
     AblationAttacker,
     AveragingAttacker,

@@ -3,7 +3,7 @@
 import { get, pathOf, post } from "./api.js";
 import { details } from "./details.js";
 import { debounced, fill, h } from "./dom.js";
-import { count, several, shareSpent, width } from "./numerals.js";
+import { count, several, shareSpent, width } from "./formatting.js";
 import { jsonLink, notice, promise, refusalBox, standing } from "./parts.js";
 import { rangesOf } from "./ranges.js";
 

@@ -3,7 +3,7 @@
 
 import { h } from "./dom.js";
 import { LOOKS } from "./marks.js";
-import { count, width } from "./numerals.js";
+import { count, width } from "./formatting.js";
 
 const { Plot } = globalThis;
 

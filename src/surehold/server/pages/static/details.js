@@ -3,10 +3,10 @@
 import { cellsChart, figure } from "./charts.js";
 import { h, scroller, table, terms } from "./dom.js";
 import { strip } from "./marks.js";
-import { count, general, moment, percent, several, width } from "./numerals.js";
+import { count, general, moment, percent, several, width } from "./formatting.js";
 import { jsonLink } from "./parts.js";
-import { cellPlaces, cost, interval, kindOf, said } from "./words.js";
-import { plain } from "./numerals.js";
+import { cellPlaces, cost, interval, kindOf, said } from "./rendering.js";
+import { plain } from "./formatting.js";
 
 const MOST_DRAWN = 60;
 

@@ -3,7 +3,7 @@
 import { get, pathOf } from "./api.js";
 import { certificateLabel, comparisonChart, figure } from "./charts.js";
 import { debounced, fill, h, scroller, table } from "./dom.js";
-import { count, general, percent, width } from "./numerals.js";
+import { count, general, percent, width } from "./formatting.js";
 import { jsonLink, refusalBox } from "./parts.js";
 
 const PAUSE = 120;

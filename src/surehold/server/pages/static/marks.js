@@ -1,6 +1,6 @@
 // Where a result lies between the least and the most it can be: what charts and strips draw.
 
-import { kindOf } from "./words.js";
+import { kindOf } from "./rendering.js";
 
 /** Shapes and words besides colours: who sees no colours reads the same. */
 export const LOOKS = {

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { budgetChart, figure, growthChart } from "./charts.js";
 import { fill, h, scroller, table, terms } from "./dom.js";
-import { count, moment, several, shareLeft, shareSpent } from "./numerals.js";
+import { count, moment, several, shareLeft, shareSpent } from "./formatting.js";
 import { jsonLink, meter, promise, refusalBox, standing } from "./parts.js";
 import { rangesOf } from "./ranges.js";
 import { answerRow } from "./rows.js";

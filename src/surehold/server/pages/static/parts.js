@@ -2,7 +2,7 @@
 
 import { get, hasToken } from "./api.js";
 import { h, fill } from "./dom.js";
-import { count, percent, shareLeft, shareSpent, width } from "./numerals.js";
+import { count, percent, shareLeft, shareSpent, width } from "./formatting.js";
 
 /** A sentence that stands out; `kind` is plain, good or trouble, and a word says which. */
 export function notice(kind, title, ...children) {

@@ -1,7 +1,7 @@
 // What a result could be at all. A verdict does not say; the number that it is about does.
 
 import { get } from "./api.js";
-import { kindOf } from "./words.js";
+import { kindOf } from "./rendering.js";
 
 const known = new Map();
 

@@ -2,8 +2,8 @@
 
 import { h } from "./dom.js";
 import { LOOKS, strip } from "./marks.js";
-import { count, several } from "./numerals.js";
-import { asked, said } from "./words.js";
+import { count, several } from "./formatting.js";
+import { asked, said } from "./rendering.js";
 
 /** A row; its query is the link to its details, so that it is reached by keyboard. */
 export function answerRow(result, { range, href = `/transcript?entry=${result.entry}`, chosen = false } = {}) {

@@ -5,11 +5,11 @@ import { figure, intervalChart } from "./charts.js";
 import { details } from "./details.js";
 import { debounced, fill, h, scroller, table } from "./dom.js";
 import { marksOf } from "./marks.js";
-import { count, several } from "./numerals.js";
+import { count, several } from "./formatting.js";
 import { jsonLink, refusalBox } from "./parts.js";
 import { rangesOf } from "./ranges.js";
 import { answerRow } from "./rows.js";
-import { asked, line } from "./words.js";
+import { asked, line } from "./rendering.js";
 
 const PAGE = 50;
 const FILTERS = ["contains", "analyst", "round"];

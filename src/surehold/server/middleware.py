@@ -9,8 +9,8 @@ import uuid
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from surehold.server.metrics import Metrics
-from surehold.server.replies import HEADERS
+from surehold.server.routes.metrics import Metrics
+from surehold.server.schemas import HEADERS
 from surehold.session.release import slot_after
 
 TOOL = "surehold.tool"

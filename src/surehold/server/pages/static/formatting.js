@@ -1,4 +1,4 @@
-// How numbers are written, as numerals.py does: widths up, budgets down, intervals outwards.
+// How numbers are written, as formatting.py does: widths up, budgets down, intervals outwards.
 // A browser test compares the two on thousands of numbers.
 
 /** An end of an interval with so many decimals, rounded to the side that is named. */

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from surehold.errors import InvalidInput
+from surehold.queries.auc import read_auc, read_classes, read_model_auc
 from surehold.queries.base import Charged, Form, Query
 from surehold.queries.cells import read_cells
 from surehold.queries.custom import read_custom
 from surehold.queries.derived import read_limit, read_rate
-from surehold.queries.fitting import read_fit
+from surehold.queries.fit import read_fit
 from surehold.queries.groups import read_means
 from surehold.queries.lexer import LONGEST_QUERY, LONGEST_SELECTION, Kind
+from surehold.queries.model_queries import read_improvement, read_model
 from surehold.queries.pairs import read_pairs
 from surehold.queries.parser import Parser
-from surehold.queries.ranking import read_auc, read_classes, read_model_auc
 from surehold.queries.schema import Schema
-from surehold.queries.scoring import read_improvement, read_model
 from surehold.queries.selection import Select, read_select
 from surehold.queries.statistical import Statistical, contrasted, read_statistical, written
 

@@ -1,6 +1,6 @@
 // How a result is said, as the library says it: kinds, one line, the parts of a line.
 
-import { count, decimals, fixed, general, plain, width } from "./numerals.js";
+import { count, decimals, fixed, general, plain, width } from "./formatting.js";
 
 const LONGEST = 90;
 

@@ -7,9 +7,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from surehold.server.guard import GuardedRoute
-from surehold.server.looking import VIEWER, Served
-from surehold.server.replies import USUAL, failures
+from surehold.server.auth import GuardedRoute
+from surehold.server.dependencies import VIEWER, Served
+from surehold.server.schemas import USUAL, failures
 from surehold.session import Status
 from surehold.session.release import SLOT
 

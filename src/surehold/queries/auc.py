@@ -14,11 +14,11 @@ from surehold.queries.canonical import canonical
 from surehold.queries.cells import CellMeasure
 from surehold.queries.derived import DerivedNumber, Reading, down, readable, up, whole
 from surehold.queries.expressions import Expression, IsNull, Not
+from surehold.queries.model_queries import accuracy
 from surehold.queries.models import ModelMeasure, ModelScore, checked_target
 from surehold.queries.pairs import PairStatistic
 from surehold.queries.parser import Parser, joined, parse
 from surehold.queries.schema import Schema
-from surehold.queries.scoring import accuracy
 from surehold.queries.statistical import Statistical, written
 
 

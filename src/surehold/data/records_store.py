@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from surehold.data.content_hash import Likeness
 from surehold.data.engines.polars_engine import PolarsEngine
 from surehold.data.frames import frame_of
 from surehold.data.in_flight import InFlight
 from surehold.data.known_sums import KnownSums, Totals
-from surehold.data.likeness import Likeness
+from surehold.data.model_store import Shelf
 from surehold.data.records import Row, dumped, loaded
 from surehold.data.segments import FOLDER, RECORDS, SegmentWriter, read_segments, sweep
-from surehold.data.shelf import Shelf
 from surehold.data.sources import Batch, as_frame, batches
 from surehold.data.statistics import Statistic
 from surehold.errors import InvalidInput, LedgerCorrupt

@@ -3,47 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated
 
-from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Depends, Header
+from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from surehold import queries
-from surehold.errors import InvalidInput, RequestRefused
-from surehold.server.arrival import arriving, check_length
-from surehold.server.bodies import AskBody, AskManyBody, SelectBody, query_of
-from surehold.server.guard import ROLE, GuardedRoute, wrong_type
-from surehold.server.looking import Called, Served, gives
-from surehold.server.replies import WITH_BODY, Answers, Reply, Result, reply
+from surehold.errors import RequestRefused
+from surehold.server.auth import GuardedRoute, wrong_type
+from surehold.server.body import arriving, check_length
+from surehold.server.dependencies import ANALYST, Called, KeyHeader, Served, Threads, gives, one_key
+from surehold.server.schemas import (
+    WITH_BODY,
+    Answers,
+    AskBody,
+    AskManyBody,
+    Reply,
+    Result,
+    SelectBody,
+    query_of,
+    reply,
+)
 from surehold.server.service import Service
 from surehold.session import Choice, KeptModel
 
-ANALYST = {ROLE: "analyst"}
 BYTES = "application/octet-stream"
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["ask"])
-
-KeyHeader = Annotated[
-    str | None,
-    Header(
-        alias="Idempotency-Key",
-        min_length=1,
-        max_length=200,
-        description="The same as `key` in the body.",
-    ),
-]
-
-
-async def threads_of(request: Request) -> CapacityLimiter:
-    """The threads of asks: answers that are held back leave all others to whoever looks."""
-    threads: CapacityLimiter = request.app.state.asks
-    return threads
-
-
-Threads = Annotated[CapacityLimiter, Depends(threads_of)]
 
 
 @router.post("/ask", openapi_extra=ANALYST, responses=gives(Result, *WITH_BODY, 402, 409, 501))
@@ -98,17 +85,6 @@ def _selection(body: SelectBody, service: Service) -> queries.Select:
         return queries.select(named, best=body.best, price=body.price)
     listed = [query_of(one, service.dataset) for one in given]
     return queries.select(listed, best=body.best, price=body.price)
-
-
-def one_key(header: str | None, body: str | None) -> str | None:
-    """The key of a request, said in its head or in its body."""
-    if header is not None and not header.isascii():
-        # HTTP has no one way to write such a head: the same key would be another in the body.
-        required = "of ASCII characters, in the header Idempotency-Key"
-        raise InvalidInput("key", required, "another", "say it in the body")
-    if header is not None and body is not None and header != body:
-        raise InvalidInput("key", "the same as the header Idempotency-Key", body, "send one")
-    return body if header is None else header
 
 
 # -------------------------------------------------------------------------------------- models

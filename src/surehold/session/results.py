@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-from surehold import numerals
+from surehold import formatting
+from surehold.display import Shown
 from surehold.errors import InvalidInput, LedgerCorrupt
+from surehold.ledger.answer_entries import body_of, readings
 from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
-from surehold.ledger.told import body_of, readings
 from surehold.mechanisms import to_float
 from surehold.queries import (
     Fit,
@@ -24,7 +25,6 @@ from surehold.queries import (
     form_of,
     query_of,
 )
-from surehold.shown import Shown
 
 _SHOWN_CELLS = 200
 _LISTED = 12
@@ -77,13 +77,13 @@ class Result(Shown):
             self._promise(),
             f"by          {self.certificate} ({self.theorem})",
             f"cost        {self._cost()}; {self.remaining:.4g} is left, "
-            f"enough for {numerals.several(self.answers_left, 'answer')} more at this round",
+            f"enough for {formatting.several(self.answers_left, 'answer')} more at this round",
             *(f"if          {sentence}" for sentence in self.assumptions),
         ]
 
     def _promise(self) -> str:
         return (
-            f"holds       with probability {numerals.percent(self.beta)}, for all answers of the "
+            f"holds       with probability {formatting.percent(self.beta)}, for all answers of the "
             "analysis together"
         )
 
@@ -114,8 +114,8 @@ class Answer(Result):
 
     def __str__(self) -> str:
         digits = _decimals(self.width, self.range[1] - self.range[0])
-        value = numerals.plain(self.value, digits)
-        width = numerals.fixed(self.width, digits, up=True)
+        value = formatting.plain(self.value, digits)
+        width = formatting.fixed(self.width, digits, up=True)
         shown = shown_interval(self.interval, digits)
         return f"{value} ± {width}  {shown}  n = {self.round:,}"
 
@@ -123,7 +123,7 @@ class Answer(Result):
 
     def _about_width(self) -> list[str]:
         parts = " + ".join(f"{term:.4g} {name}" for name, term in self.terms.items())
-        return [*self._about_values(), f"width       ± {numerals.width(self.width)} ({parts})"]
+        return [*self._about_values(), f"width       ± {formatting.width(self.width)} ({parts})"]
 
     def _about_values(self) -> list[str]:
         """What a mean makes of values that are missing or beyond its range."""
@@ -150,7 +150,7 @@ class Cell(Shown):
         """With so many decimals."""
         if self.value is None or self.interval is None:
             return "undetermined"
-        return f"{numerals.plain(self.value, digits)}  {shown_interval(self.interval, digits)}"
+        return f"{formatting.plain(self.value, digits)}  {shown_interval(self.interval, digits)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -198,7 +198,9 @@ class Table(Result):
         return len(self.cells)
 
     def _about_width(self) -> list[str]:
-        return [] if self.width is None else [f"width       ± {numerals.width(self.width)} a cell"]
+        return (
+            [] if self.width is None else [f"width       ± {formatting.width(self.width)} a cell"]
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -226,7 +228,7 @@ class Estimate(Result):
         span = self.range[1] - self.range[0]
         digits = _decimals(max(0.5 * (self.interval[1] - self.interval[0]), 1e-9 * span), span)
         shown = shown_interval(self.interval, digits)
-        return f"{numerals.plain(self.value, digits)}  {shown}  n = {self.round:,}"
+        return f"{formatting.plain(self.value, digits)}  {shown}  n = {self.round:,}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -256,7 +258,7 @@ class Verdict(Result):
             return f"{self.verdict}: {wanted} wanted, and it is undetermined  n = {self.round:,}"
         digits = _decimals(max(0.5 * (self.interval[1] - self.interval[0]), 1e-9), 1.0)
         shown = shown_interval(self.interval, digits)
-        value = numerals.plain(self.value, digits)
+        value = formatting.plain(self.value, digits)
         return f"{self.verdict}: {wanted} wanted, {value}  {shown}  n = {self.round:,}"
 
 
@@ -280,13 +282,13 @@ class Choice(Result):
     def __str__(self) -> str:
         off = "above the lowest" if self.best == "lowest" else "below the highest"
         return (
-            f"{self.name}  (at most {numerals.width(self.width)} {off} of {self.candidates:,})  "
+            f"{self.name}  (at most {formatting.width(self.width)} {off} of {self.candidates:,})  "
             f"n = {self.round:,}"
         )
 
     def _about_width(self) -> list[str]:
         parts = " + ".join(f"{term:.4g} {name}" for name, term in self.terms.items())
-        return [f"excess      at most {numerals.width(self.width)} ({parts})"]
+        return [f"excess      at most {formatting.width(self.width)} ({parts})"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -462,7 +464,7 @@ def when(seconds: float) -> str:
 def shown_interval(interval: tuple[float, float], digits: int) -> str:
     """An interval, rounded outwards."""
     low, high = interval
-    return f"[{numerals.fixed(low, digits, up=False)}, {numerals.fixed(high, digits, up=True)}]"
+    return f"[{formatting.fixed(low, digits, up=False)}, {formatting.fixed(high, digits, up=True)}]"
 
 
 def _digits(cells: Sequence[Cell]) -> int:

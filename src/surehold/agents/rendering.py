@@ -19,7 +19,7 @@ from surehold.errors import (
     StorageFailed,
     SureholdError,
 )
-from surehold.numerals import percent, several, width
+from surehold.formatting import percent, several, width
 from surehold.planning import Plan
 from surehold.session import (
     Answer,

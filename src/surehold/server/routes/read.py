@@ -2,54 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
-from starlette.requests import Request
+from fastapi import APIRouter, Path, Query
 
 from surehold.errors import RequestRefused
 from surehold.planning import Plan
-from surehold.server.bodies import HoldBody, QuoteBody, query_of
-from surehold.server.guard import ROLE, GuardedRoute, caller_of
-from surehold.server.replies import (
+from surehold.server.auth import GuardedRoute
+from surehold.server.dependencies import LARGEST, VIEWER, Called, Number, Served, Share, gives
+from surehold.server.schemas import (
     USUAL,
     WITH_BODY,
     AnswersPage,
     Compared,
     Grown,
     Held,
+    HoldBody,
     Models,
+    QuoteBody,
     Reply,
     Result,
     Rounds,
-    failures,
+    query_of,
     reply,
 )
-from surehold.server.service import Caller, Me, Service
+from surehold.server.service import Me
 from surehold.session import Outlook, Quote, Status, Verification
 
-VIEWER = {ROLE: "viewer"}
-_LARGEST = 2**53
 _MOST_BATCHES = 1000  # a hundred times as many take ten seconds, whoever asks
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["look"])
-
-
-async def service_of(request: Request) -> Service:
-    """The service behind the door; async, or FastAPI would look it up in a thread."""
-    service: Service = request.app.state.service
-    return service
-
-
-Served = Annotated[Service, Depends(service_of)]
-Called = Annotated[Caller, Depends(caller_of)]
-Number = Annotated[int | None, Query(ge=0, le=_LARGEST)]
-Share = Annotated[float | None, Query(allow_inf_nan=False)]
-
-
-def gives(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What a route may come to, for OpenAPI."""
-    return {200: {"model": model}, **failures(*statuses)}
 
 
 @router.get("/me", openapi_extra=VIEWER, responses=gives(Me, *USUAL))
@@ -119,11 +101,11 @@ def models(service: Served) -> Reply:
 @router.get("/transcript", openapi_extra=VIEWER, responses=gives(AnswersPage, *USUAL))
 def transcript(
     service: Served,
-    after: Annotated[int, Query(ge=0, le=_LARGEST)] = 0,
-    before: Annotated[int | None, Query(ge=0, le=_LARGEST)] = None,
+    after: Annotated[int, Query(ge=0, le=LARGEST)] = 0,
+    before: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     analyst: Annotated[str | None, Query(max_length=200)] = None,
-    round: Annotated[int | None, Query(ge=1, le=_LARGEST)] = None,
+    round: Annotated[int | None, Query(ge=1, le=LARGEST)] = None,
     contains: Annotated[str, Query(max_length=1000)] = "",
     newest: bool = False,
 ) -> Reply:
@@ -139,7 +121,7 @@ def transcript(
 
 
 @router.get("/transcript/{entry}", openapi_extra=VIEWER, responses=gives(Result, *USUAL, 404))
-def answer(service: Served, entry: Annotated[int, Path(ge=1, le=_LARGEST)]) -> Reply:
+def answer(service: Served, entry: Annotated[int, Path(ge=1, le=LARGEST)]) -> Reply:
     """One answer by the number of its entry."""
     found = service.dataset.transcript.entry(entry)
     if found is None:
@@ -155,7 +137,7 @@ def quote(body: QuoteBody, service: Served, caller: Called) -> Reply:
 
 
 @router.get("/room", openapi_extra=VIEWER, responses=gives(Held, *USUAL, 409))
-def room(service: Served, caller: Called, round: Annotated[int, Query(ge=0, le=_LARGEST)]) -> Reply:
+def room(service: Served, caller: Called, round: Annotated[int, Query(ge=0, le=LARGEST)]) -> Reply:
     """How many more answers the caller may have at a round, whether or not it is there yet."""
     return reply({"round": round, "answers_left": service.session(caller).answers_left(round)})
 

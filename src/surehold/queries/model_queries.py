@@ -244,7 +244,7 @@ def _few_cells(query: Any) -> Any:
 
 def _readable(query: Any) -> Any:
     """A ledger has to read it back: labels have to be literals, no two of them the same."""
-    from surehold.queries.reading import query_of
+    from surehold.queries.query_text import query_of
 
     try:
         is_same = query_of(query.canonical) == query

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.responses import FileResponse, HTMLResponse
 from starlette.staticfiles import StaticFiles
 
-FOLDER = Path(__file__).parent / "pages"
+FOLDER = Path(__file__).parents[1] / "pages"
 VIEWS = ("/", "/transcript", "/ask", "/explore")
 
 router = APIRouter(include_in_schema=False)

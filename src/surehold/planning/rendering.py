@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from surehold.errors import Unreachable
-from surehold.numerals import counted, width
+from surehold.formatting import counted, width
 from surehold.planning.problem import Problem, Solution, gain, objection, solve
 from surehold.theory.arrays import LARGEST_COUNT
 from surehold.theory.certificates import Batches, Growing, get

@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from surehold.server.guard import GuardedRoute
-from surehold.server.looking import VIEWER, Called
-from surehold.server.replies import USUAL, failures
+from surehold.server.auth import GuardedRoute
+from surehold.server.dependencies import VIEWER, Called
+from surehold.server.limits import Turns
+from surehold.server.schemas import USUAL, failures
 from surehold.server.service import Caller, Service
-from surehold.server.turns import Turns
 
 _EVERY = 0.25  # seconds between looks at the ledger: others may write to it too
 _ALIVE = 15.0  # seconds after which a silent stream says that it is there

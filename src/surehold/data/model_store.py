@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surehold import files
+from surehold.display import Shown
 from surehold.errors import InvalidInput
 from surehold.queries import Model, ModelMeasure
-from surehold.shown import Shown
 
 if TYPE_CHECKING:
     from surehold.data.models.payload import ModelPayload

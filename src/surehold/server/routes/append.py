@@ -12,15 +12,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from surehold.errors import InvalidInput, RequestRefused, StorageFailed
-from surehold.server.arrival import arriving, check_length, parsed
-from surehold.server.asking import KeyHeader
-from surehold.server.guard import JSON, ROLE, GuardedRoute, wrong_type
-from surehold.server.looking import Served, gives
-from surehold.server.replies import WITH_BODY, Reply, reply
+from surehold.server.auth import JSON, GuardedRoute, wrong_type
+from surehold.server.body import arriving, check_length, parsed
+from surehold.server.dependencies import CUSTODIAN, KeyHeader, Served, gives
+from surehold.server.schemas import WITH_BODY, Reply, reply
 from surehold.server.service import Service
 from surehold.session import Appended
 
-CUSTODIAN = {ROLE: "custodian"}
 FORMATS = {
     "text/csv": "csv",
     "text/tab-separated-values": "tsv",

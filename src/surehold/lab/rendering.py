@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from surehold.formatting import count, percent, several, width
 from surehold.lab.attackers import ATTACKERS, Attacker
 from surehold.lab.defenders import DEFENDERS, Defender
 from surehold.lab.report import CONFIDENCE, Report, Row
-from surehold.numerals import count, percent, several, width
 
 _FEW = 20  # repeats
 

@@ -6,28 +6,23 @@ All of it before a body is read. What goes wrong is told in the one shape of err
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from surehold.errors import InvalidInput, RequestRefused, SureholdError
+from surehold.errors import RequestRefused
 from surehold.server.addresses import check_near
-from surehold.server.arrival import arriving, check_length, check_parts, is_waited_for, parsed
-from surehold.server.failures import headers_of, status_of, unexpected
-from surehold.server.replies import Reply
+from surehold.server.body import arriving, check_length, check_parts, is_waited_for, parsed
+from surehold.server.error_responses import error_response
 from surehold.server.service import Caller, Service, check_role
 from surehold.server.tokens import Role
 
 ROLE = "x-surehold-role"
 """Where a route says, in OpenAPI too, who may use it; one that says nothing is for everybody."""
 JSON = "application/json"
-_LONGEST_SHOWN = 80
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -53,7 +48,7 @@ class GuardedRoute(APIRoute):
             except ClientDisconnect:
                 return Response(status_code=499)  # nobody reads it; the log does
             except Exception as error:
-                response = told(error)
+                response = error_response(error)
                 if not is_waited_for(request, response.status_code):
                     response.headers["Connection"] = "close"
                 return response
@@ -108,59 +103,3 @@ async def _read_json(request: Request, service: Service) -> None:
 def wrong_type(kinds: list[str]) -> RequestRefused:
     """The refusal of a body of another kind."""
     return RequestRefused(415, "its Content-Type is another", f"send {' or '.join(kinds)}")
-
-
-# ------------------------------------------------------------------------------------- errors
-
-
-def told(error: Exception) -> Response:
-    """An error as a response. What is not ours is told without its message."""
-    known = _known(error)
-    if known is None:
-        # Where, not what: an error's message may repeat what a record holds.
-        places = [f"{f.filename}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)]
-        logger.error(
-            "unexpected error", extra={"error": type(error).__name__, "places": places[-8:]}
-        )
-        known = unexpected()
-    said = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
-    return Reply(known.to_dict(), status_of(known), {**said, **headers_of(known)})
-
-
-def _known(error: Exception) -> SureholdError | None:
-    if isinstance(error, SureholdError):
-        return error
-    if isinstance(error, RequestValidationError):
-        return _invalid(error)
-    if isinstance(error, HTTPException):
-        reason = {
-            400: "its body can't be read as JSON in UTF-8",
-            404: "there is nothing at this address",
-            405: "this address takes other methods",
-        }.get(error.status_code, str(error.detail))
-        return RequestRefused(error.status_code, reason, "see /openapi.json for what there is")
-    return None
-
-
-def _invalid(error: RequestValidationError) -> SureholdError:
-    """The first thing that is wrong with what was sent, in the words of the other errors."""
-    first = error.errors()[0]
-    if first["type"] in ("json_invalid", "json_type"):
-        reason, hint = "its body can't be read as JSON in UTF-8", "send one JSON object"
-        return RequestRefused(400, reason, hint)
-    place = [str(part) for part in first["loc"][1:]]  # the first says: body, query or path
-    name = ".".join(place) or "the body"
-    required = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-    got = first.get("input")
-    if first["type"] == "missing":
-        return InvalidInput(name, "given", None)
-    if first["type"] == "extra_forbidden":
-        return InvalidInput("the body", "of fields that there are", f"one with {_short(name)!r}")
-    shown = got if isinstance(got, int | float | bool | None) else _short(got)
-    return InvalidInput(name, required[:1].lower() + required[1:], shown)
-
-
-def _short(value: object) -> str:
-    text = value if isinstance(value, str) else type(value).__name__
-    text = text.encode("utf-8", "replace").decode()  # half a character can't be sent back
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

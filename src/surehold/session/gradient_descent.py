@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surehold.data.growing import GrowingData, Progress
+from surehold.data.records_store import GrowingData, Progress
 from surehold.ledger.policy import Policy
 from surehold.mechanisms import NoiseSource
 from surehold.queries import FitForm

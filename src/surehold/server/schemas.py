@@ -1,0 +1,287 @@
+"""The JSON that requests carry and responses return, with the schemas that OpenAPI publishes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from surehold import queries
+from surehold.display import Shown
+from surehold.errors import InvalidInput
+from surehold.planning import Entry
+from surehold.queries import Query
+from surehold.queries.models import LOSSES
+from surehold.server.service import MOST_QUERIES
+from surehold.session import (
+    Answer,
+    Choice,
+    Dataset,
+    Estimate,
+    Fitted,
+    Growth,
+    KeptModel,
+    Round,
+    Table,
+    Verdict,
+)
+
+_LARGEST = 2**53  # beyond it, many readers of JSON round whole numbers
+
+RoundNumber = Annotated[int, Field(ge=0, le=_LARGEST, description="Ask the first so many records.")]
+Key = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=200,
+        description="A name of your own for this question: sent again with it, the same answer, "
+        "free. The header Idempotency-Key says the same.",
+    ),
+]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Body(BaseModel):
+    """What every body is."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class Score(Body):
+    """A question about an uploaded ONNX model, as `surehold score` asks it."""
+
+    metric: Literal[
+        "accuracy",
+        "auc",
+        "brier",
+        "calibration",
+        "confusion",
+        "zero_one",
+        "log",
+        "squared",
+        "absolute",
+    ]
+    model: str = Field(description="Its name, as the upload gave it: onnx:...", max_length=100)
+    features: list[str] = Field(min_length=1, max_length=10_000)
+    target: str = Field(max_length=10_000)
+    classes: list[str | bool | int | float] | None = Field(default=None, max_length=10_000)
+    most: Finite | None = None
+    low: Finite | None = None
+    high: Finite | None = None
+    bins: int = Field(default=10, ge=1, le=1000)
+
+    def query(self, dataset: Dataset) -> Query:
+        """The query that it stands for."""
+        content = dataset.model_content(self.model)
+        if content is None:
+            hint = "upload it first: POST /v1/models"
+            raise InvalidInput("the model", "one that is kept here", self.model, hint)
+        common: dict[str, Any] = {
+            "features": self.features,
+            "target": self.target,
+            "classes": self.classes,
+        }
+        if self.metric in LOSSES:
+            common |= {"low": self.low, "high": self.high, "most": self.most}
+            return queries.loss(content, kind=self.metric, **common)
+        if self.metric == "calibration":
+            return queries.calibration(content, bins=self.bins, **common)
+        made: Query = getattr(queries, self.metric)(content, **common)
+        return made
+
+
+Asked = Annotated[
+    str | Score,
+    Field(
+        description="A query of the language, such as `age > 65` or `mean(bmi, 10, 60)`, or one "
+        "about a model."
+    ),
+]
+
+
+def query_of(asked: str | Score, dataset: Dataset) -> Query:
+    """The query that a body holds."""
+    return queries.query_of(asked) if isinstance(asked, str) else asked.query(dataset)
+
+
+class QuoteBody(Body):
+    """What would it cost?"""
+
+    query: Asked
+    round: RoundNumber | None = None
+
+
+class AskBody(QuoteBody):
+    """One question."""
+
+    key: Key | None = None
+
+
+class AskManyBody(Body):
+    """Several questions, answered all or none, at one round."""
+
+    queries: list[Asked] = Field(min_length=1, max_length=MOST_QUERIES)
+    round: RoundNumber | None = None
+    key: Key | None = None
+
+
+class SelectBody(Body):
+    """Choose the best of several queries, at one price however many there are."""
+
+    candidates: (
+        Annotated[list[Asked], Field(min_length=1, max_length=10_000)]
+        | Annotated[dict[str, Asked], Field(min_length=1, max_length=10_000)]
+    )
+    best: Literal["lowest", "highest"] = "lowest"
+    price: int = Field(default=25, ge=1, le=1_000_000)
+    round: RoundNumber | None = None
+    key: Key | None = None
+
+
+class HoldBody(Body):
+    """May this round be held? Null asks for the present one."""
+
+    round: RoundNumber | None = None
+
+
+HEADERS = {
+    # Styles by hand: charts are drawn with style attributes.
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; connect-src 'self'; object-src 'none'; frame-ancestors 'none'; "
+    "base-uri 'none'; form-action 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""For whoever looks with a browser; the page needs no more than this allows."""
+
+
+class Reply(Response):
+    """One JSON object, strictly valid; half a character, which UTF-8 has not, stays escaped."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """As bytes."""
+        text = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+
+
+def reply(result: Shown | dict[str, Any]) -> Reply:
+    """A result as it is on every surface."""
+    return Reply(result if isinstance(result, dict) else result.to_dict())
+
+
+Result = Answer | Table | Estimate | Verdict | Choice | Fitted
+"""What a question may come to."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Several answers."""
+
+    answers: list[Result]
+
+
+@dataclass(frozen=True)
+class AnswersPage:
+    """Some answers; `next` is where the next page begins, null if there is none.
+
+    `total` is how many answers there are, whatever was looked for.
+    """
+
+    answers: list[Result]
+    next: int | None
+    total: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """A round that may be asked, and how many answers the caller may have there."""
+
+    round: int
+    answers_left: int
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The rounds at which answers were given."""
+
+    rounds: list[Round]
+
+
+@dataclass(frozen=True)
+class Grown:
+    """How the data grew."""
+
+    growth: list[Growth]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What every certificate gives on the same question."""
+
+    entries: list[Entry]
+
+
+@dataclass(frozen=True)
+class Models:
+    """The models that are kept."""
+
+    models: list[KeptModel]
+
+
+@dataclass(frozen=True)
+class Health:
+    """It is up."""
+
+    status: str
+    version: str
+
+
+@dataclass(frozen=True)
+class ErrorTold:
+    """What went wrong: the class, one line, and its numbers."""
+
+    type: str
+    message: str
+    details: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The one shape of errors."""
+
+    error: ErrorTold
+
+
+def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What OpenAPI is told of the errors of a route."""
+    return {status: {"model": Failure, "description": _WORDS[status]} for status in statuses}
+
+
+_WORDS = {
+    400: "The body can't be read.",
+    401: "No token, or one that is not valid.",
+    402: "The budget, or the caller's limit, is exhausted. This is final: only records help.",
+    403: "The role does not allow this.",
+    404: "There is nothing there.",
+    405: "Another method.",
+    408: "The body came too slowly.",
+    409: "The plan does not cover that round, or it is not there yet.",
+    413: "The body is too large.",
+    415: "Another content type is wanted.",
+    422: "What was asked can't be meant.",
+    429: "Too many requests; Retry-After says when.",
+    501: "The service lacks an optional package.",
+    503: "The disk, or another process, was in the way. Ask again, with the key.",
+}
+USUAL = (401, 403, 422, 429, 503)
+WITH_BODY = (*USUAL, 400, 408, 413, 415)
