@@ -39,7 +39,7 @@ from end_to_end import crowd
 from end_to_end.caller import POOL
 from end_to_end.crowd import FIRST, Crowd, Log, token
 from end_to_end.restarts import killed
-from service import send, serving
+from support.service import send, serving
 from surehold.server.addresses import address_of, listening
 from surehold.server.schemas import AskBody
 

@@ -42,7 +42,7 @@ from scipy.stats import mannwhitneyu
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import surehold as sh
-from service import running, running_tools
+from support.service import running, running_tools
 from surehold.data.records_store import GrowingData
 from surehold.server.settings import Settings
 from surehold.session.dataset import Dataset

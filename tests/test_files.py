@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import surehold as sh
 from end_to_end.worker import model
-from runtime import adaptive_plan, made, records
+from support.runtime import adaptive_plan, made, records
 from surehold import files
 from surehold.cli import surehold
 from surehold.data.segments import FOLDER

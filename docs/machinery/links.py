@@ -57,8 +57,8 @@ def _relinked(text: str, target: Callable[[str], str]) -> str:
 def in_repository(link: str, origin: str) -> str | None:
     """The path in the repository that a link from a file leads to; None if it leads elsewhere.
 
-    >>> in_repository("../../tests/runtime.py", "docs/reference/plan.md")
-    'tests/runtime.py'
+    >>> in_repository("../../tests/support/runtime.py", "docs/reference/plan.md")
+    'tests/support/runtime.py'
     >>> in_repository("https://example.org", "README.md")
     """
     path = link.partition("#")[0]

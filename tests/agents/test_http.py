@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 import surehold as sh
-from runtime import made
+from support.runtime import made
 
 from .hosts import COMMAND, listening, over_http
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from runtime import adaptive_plan
+from support.runtime import adaptive_plan
 from surehold.agents import rendering
 from surehold.agents.language import LANGUAGE
 from surehold.agents.shapes import shape

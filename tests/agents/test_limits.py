@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 import surehold as sh
-from runtime import made
-from service import QUICK, Got, check_refusal, logged, raw, read, running_tools, send
+from support.runtime import made
+from support.service import QUICK, Got, check_refusal, logged, raw, read, running_tools, send
 from surehold.server.limits import Rates
 from surehold.server.settings import MEGABYTE
 from surehold.session.session import Session

@@ -8,7 +8,7 @@ import json
 import pytest
 
 import surehold as sh
-from runtime import exhausted, made, records
+from support.runtime import exhausted, made, records
 from surehold import errors
 from surehold.agents import rendering
 from surehold.agents.tools import BY_NAME

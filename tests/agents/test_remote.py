@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import surehold as sh
-from runtime import exhausted, made
-from service import serving
+from support.runtime import exhausted, made
+from support.service import serving
 from surehold.server.tokens import TokenBook
 
 from .hosts import over_stdio, text_of

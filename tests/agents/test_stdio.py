@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 
 import surehold as sh
-from runtime import made
+from support.runtime import made
 
 from .hosts import COMMAND, over_stdio
 

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 import surehold as sh
-from runtime import made
+from support.runtime import made
 from surehold.server.tokens import TokenBook
 
 from .hosts import COMMAND, listening, over_http, text_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import surehold as sh
-from runtime import made, records
+from support.runtime import made, records
 
 from .hosts import over_stdio, text_of
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import surehold as sh
-from runtime import made
+from support.runtime import made
 from surehold.agents import rendering
 from surehold.queries import query_of
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from runtime import made
+from support.runtime import made
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 import surehold as sh
 from client.scripted import error, reply, scripted
 from data.models.onnx_graphs import FLOAT, model, node
+from support.workload import CASES
 from surehold.client.questions import payloads_of, selection, written
 from surehold.queries import query_of
-from workload import CASES
 
 ABOUT = {"features": ["age", "bmi"], "target": "bmi > 25", "classes": [False, True]}
 

@@ -11,11 +11,11 @@ import pytest
 import surehold as sh
 from meta.test_errors import KINDS
 from meta.test_errors import made as made_error
-from runtime import made
+from support.runtime import made
+from support.workload import CASES, YOUTH, in_process
 from surehold import errors
 from surehold.client.decoding import RESULTS, Unreadable, error_of, read, result_of
 from surehold.session import results
-from workload import CASES, YOUTH, in_process
 
 
 def sent(shown):

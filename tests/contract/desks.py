@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import surehold as sh
-from runtime import made, records
-from service import served
+from support.runtime import made, records
+from support.service import served
 from surehold.planning import Plan
 from surehold.server.tokens import TokenBook
 from surehold.session.dataset import Dataset

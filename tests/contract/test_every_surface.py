@@ -9,9 +9,9 @@ import pytest
 import surehold as sh
 from client.test_questions import NEW, ONE
 from contract.test_session import ABOUT, QUERIES
-from runtime import records
+from support.runtime import records
+from support.workload import CASES
 from surehold.cli import main
-from workload import CASES
 
 
 @pytest.fixture

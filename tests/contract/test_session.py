@@ -10,8 +10,8 @@ import pytest
 import surehold as sh
 from client.test_questions import NEW, OLD, ONE
 from contract.desks import more
-from runtime import N, exhausted, records
-from workload import CASES
+from support.runtime import N, exhausted, records
+from support.workload import CASES
 
 ABOUT = {"features": ["age", "bmi"], "target": "bmi > 25", "classes": [False, True]}
 OF_CODE = ("statistic", "model", "improvement", "confusion")  # no service has the code

@@ -32,8 +32,8 @@ from data.scored import (
     X,
     growing,
 )
-from noise_sources import NoNoise
-from runtime import adaptive_plan
+from support.noise_sources import NoNoise
+from support.runtime import adaptive_plan
 from surehold.data.models.crew import close_idle
 from surehold.data.models.runner import Limits
 from surehold.errors import InvalidInput

@@ -20,7 +20,7 @@ import pytest
 
 import surehold as sh
 from data.forms import FORMS
-from runtime import adaptive_plan, contents
+from support.runtime import adaptive_plan, contents
 from surehold.queries import Schema, fraction
 
 SCHEMA = Schema.of({"a": "int", "b": "str"})

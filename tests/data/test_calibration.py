@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import surehold as sh
-from runtime import made
+from support.runtime import made
+from support.workload import YOUTH
 from surehold.data.calibration import OVERHEAD, Calibration, _kind, made_up
 from surehold.data.records_store import GrowingData
 from surehold.queries import Schema, Source, query_of
-from workload import YOUTH
 
 SCHEMA = Schema.of({"age": "int", "bmi": "float", "city": "str", "ill": "bool", "x1": "int"})
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import surehold as sh
-from noise_sources import NoNoise
-from runtime import contents, made, older, opened, record, records
+from support.noise_sources import NoNoise
+from support.runtime import contents, made, older, opened, record, records
 from surehold.data import records_store
 from surehold.data.segments import sweep
 from surehold.ledger.store import Store

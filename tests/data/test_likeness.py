@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import surehold as sh
-from runtime import adaptive_plan
+from support.runtime import adaptive_plan
 from surehold.data import records_store
 from surehold.data.content_hash import Likeness
 from surehold.queries import Schema

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import surehold as sh
 from data.forms import FORMS
-from runtime import adaptive_plan
+from support.runtime import adaptive_plan
 from surehold.data import records_store, sources
 from surehold.queries import Schema
 

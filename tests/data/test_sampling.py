@@ -13,7 +13,7 @@ import pytest
 
 import surehold as sh
 from data.forms import FORMS
-from runtime import adaptive_plan
+from support.runtime import adaptive_plan
 from surehold.data.sources import sampled_schema
 from surehold.queries import Schema
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import surehold as sh
-from runtime import COLUMNS, made, older, opened, records
+from support.runtime import COLUMNS, made, older, opened, records
 from surehold.data import records_store
 from surehold.queries import Schema, fraction
 

@@ -21,7 +21,7 @@ import pytest
 
 import surehold as sh
 from data.forms import FORMS, arrow, csv, polars
-from runtime import adaptive_plan
+from support.runtime import adaptive_plan
 from surehold.queries import Schema
 
 SCHEMA = Schema.of({"age": "int", "bmi": "float", "smoker": "bool", "city": "str"})

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import surehold as sh
 from end_to_end.caller import records
-from service import send
+from support.service import send
 from surehold.mechanisms import to_float
 from surehold.planning import Plan
 from surehold.server.tokens import Role, TokenBook

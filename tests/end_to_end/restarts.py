@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from end_to_end.crowd import Crowd, Log, token, transcript
-from service import send, serving
+from support.service import send, serving
 
 ASKING = {"keyed": 6, "many": 2, "again": 1, "quote": 1}
 APPENDING = {"append_few": 4, "append_many": 1}

@@ -15,7 +15,7 @@ import pytest
 from pyarrow import csv
 
 import surehold as sh
-from runtime import COLUMNS, batch_plan, made
+from support.runtime import COLUMNS, batch_plan, made
 from surehold.data.csv_files import csv_texts
 from surehold.queries import Schema
 

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 import surehold as sh
-from documents import ROOT, onnx_model, patients
-from service import Running, running
+from support.documents import ROOT, onnx_model, patients
+from support.service import Running, running
 
 WORKFLOW = yaml.safe_load((ROOT / "examples" / "release-gate.yml").read_text(encoding="utf-8"))
 

@@ -29,7 +29,7 @@ from end_to_end.crowd import (
     token,
     transcript,
 )
-from service import send, serving
+from support.service import send, serving
 
 CLIENTS, SECONDS = 32, 10.0
 UNLIMITED = ("--rate", "100000")

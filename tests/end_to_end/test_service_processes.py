@@ -35,7 +35,7 @@ from end_to_end.crowd import (
     token,
     transcript,
 )
-from service import send, serving
+from support.service import send, serving
 
 PATIENCE = 180.0
 COMMAND = [sys.executable, "-m", "surehold"]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime import adaptive_plan, made
-from service import PATIENT, Got, running, send
+from support.runtime import adaptive_plan, made
+from support.service import PATIENT, Got, running, send
 from surehold.ledger import store
 from surehold.locks import waiting_lock
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import surehold as sh
-from runtime import batch_plan, made, opened, records
+from support.runtime import batch_plan, made, opened, records
 from surehold.data import records_store
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.store import Store

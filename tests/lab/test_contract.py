@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
-from lab_worlds import Spy, tallied
+from support.lab_worlds import Spy, tallied
 from surehold.errors import NotApplicable, Unreachable
 from surehold.lab import (
     ATTACKERS,

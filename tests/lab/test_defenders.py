@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, binomtest, chi2, kstest, norm
 
-from lab_worlds import viewed
+from support.lab_worlds import viewed
 from surehold.lab import DEFENDERS, Agreements, Coins, Lookups, Records, Setting, View
 
 BY_NAME = {defender.name: defender for defender in DEFENDERS}

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from lab_worlds import desk_for
+from support.lab_worlds import desk_for
 from surehold.errors import InvalidInput
 from surehold.lab import (
     ATTACKERS,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import surehold as sh
-from lab_worlds import same
+from support.lab_worlds import same
 from surehold.errors import NotApplicable
 from surehold.lab import (
     DEFENDERS,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from lab_worlds import enumerated, every_kind, holds, unpacked
+from support.lab_worlds import enumerated, every_kind, holds, unpacked
 from surehold.errors import InvalidInput
 from surehold.lab import (
     Ablations,

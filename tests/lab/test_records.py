@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab_worlds import every_kind, holds, unpacked
+from support.lab_worlds import every_kind, holds, unpacked
 from surehold.lab import Agreements, Lookups, Memberships, Records, Votes
 from surehold.lab.records import CELL_BITS, CELLS
 

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import surehold as sh
-from lab_worlds import unpacked
-from noise_sources import FastSeededNoise
-from runtime import adaptive_plan, batch_plan, rare_plan
+from support.lab_worlds import unpacked
+from support.noise_sources import FastSeededNoise
+from support.runtime import adaptive_plan, batch_plan, rare_plan
 from surehold.errors import BudgetExhausted, NotReady
 from surehold.lab import (
     Ablations,

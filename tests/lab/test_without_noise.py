@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 
 import surehold as sh
-from attacks import at_least, at_most
-from noise_sources import FastSeededNoise, NoNoise
+from support.attacks import at_least, at_most
+from support.noise_sources import FastSeededNoise, NoNoise
 from surehold.lab import Defender, run
 from surehold.lab.defenders.guarded import PlanGuard
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime import batch_plan, made
-from tampering import build, copied
+from support.runtime import batch_plan, made
+from support.tampering import build, copied
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from runtime import made, records, sql
+from support.runtime import made, records, sql
+from support.tampering import bodies, copied, edit, fields_of, found_by, rehash, rewitness, write
 from surehold.data.records_store import GrowingData
-from tampering import bodies, copied, edit, fields_of, found_by, rehash, rewitness, write
 
 KINDS = ("create", "append", "charge", "answer", "key", "charge", "append")
 CHARGED = {3: "charge", 4: "answer", 5: "key", 6: "charge"}

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import surehold as sh
-from runtime import COLUMNS, adaptive_plan, contents, made, opened, records, sql
+from support.runtime import COLUMNS, adaptive_plan, contents, made, opened, records, sql
+from support.tampering import bodies, build, copied, edit, found_by, rehash, rewitness, write
 from surehold.data import records_store
 from surehold.session.dataset import Dataset
-from tampering import bodies, build, copied, edit, found_by, rehash, rewitness, write
 
 # ----------------------------------------------------------------------------- the witness
 

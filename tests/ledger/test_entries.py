@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import surehold as sh
-from runtime import made
+from support.runtime import made
 from surehold.ledger.entries import GENESIS, Entry, State, chained, next_entry
 
 Bodies = st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=20), max_size=4)

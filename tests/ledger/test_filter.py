@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import surehold as sh
-from runtime import adaptive_plan, batch_plan, rare_plan
+from support.runtime import adaptive_plan, batch_plan, rare_plan
 from surehold.ledger.filter import FixedFilter, RecordFilter
 from surehold.ledger.policy import Policy
 from surehold.mechanisms import UNIT_BITS

@@ -7,10 +7,8 @@ import shutil
 import pytest
 
 import surehold as sh
-from runtime import contents, opened, records, sql
-from surehold.ledger.store import Store
-from surehold.session.dataset import Dataset
-from tampering import (
+from support.runtime import contents, opened, records, sql
+from support.tampering import (
     KINDS,
     bodies,
     copied,
@@ -21,6 +19,8 @@ from tampering import (
     rewitness,
     write,
 )
+from surehold.ledger.store import Store
+from surehold.session.dataset import Dataset
 
 
 def test_nothing_is_found_where_nothing_was_done(clinic) -> None:

@@ -18,10 +18,8 @@ from typing import Any
 import pytest
 
 import surehold as sh
-from runtime import adaptive_plan, batch_plan, made, opened, records, sql
-from surehold.ledger.answer_entries import number_told
-from surehold.queries import form_of
-from tampering import (
+from support.runtime import adaptive_plan, batch_plan, made, opened, records, sql
+from support.tampering import (
     bodies,
     changed,
     copied,
@@ -32,7 +30,9 @@ from tampering import (
     rewitness,
     write,
 )
-from workload import CASES, YOUTH, in_process
+from support.workload import CASES, YOUTH, in_process
+from surehold.ledger.answer_entries import number_told
+from surehold.queries import form_of
 
 # By what is told; the register is an entry of its own.
 ASKED = {

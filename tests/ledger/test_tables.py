@@ -7,9 +7,19 @@ import shutil
 import pytest
 
 import surehold as sh
-from runtime import opened, sql
+from support.runtime import opened, sql
+from support.tampering import (
+    bodies,
+    build,
+    changed,
+    copied,
+    edit,
+    found_by,
+    rehash,
+    rewitness,
+    write,
+)
 from surehold.data.records_store import GrowingData
-from tampering import bodies, build, changed, copied, edit, found_by, rehash, rewitness, write
 
 CHECKED_AGAINST = {
     "segments": "append and seal entries, and the manifest in the state after each",

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import surehold as sh
-from runtime import made
+from support.runtime import made
 from surehold.cli import surehold
 from surehold.ledger.entries import GENESIS, Entry
 from surehold.ledger.witness import Witness

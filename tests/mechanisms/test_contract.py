@@ -8,8 +8,8 @@ from importlib import import_module
 
 import pytest
 
-import noise_sources
 import surehold.mechanisms as package
+from support import noise_sources
 from surehold.errors import InvalidInput
 from surehold.lab import chance
 from surehold.mechanisms import SCALE, Mechanism, NoiseSource

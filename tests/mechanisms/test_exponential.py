@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from mechanisms.goodness import chi_square
-from noise_sources import FastSeededNoise, NoBits, NoNoise, SeededNoise
+from support.noise_sources import FastSeededNoise, NoBits, NoNoise, SeededNoise
 from surehold.errors import InvalidInput
 from surehold.mechanisms import NoiseSource, SystemNoise, exponential, units_up
 from surehold.mechanisms.exponential import ExponentialMechanism

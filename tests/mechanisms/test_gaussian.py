@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import surehold
-from noise_sources import FastSeededNoise
+from support.noise_sources import FastSeededNoise
 from surehold.errors import InvalidInput
 from surehold.mechanisms import SCALE, UNIT_BITS, ClippedGaussian, to_float, units_down, units_up
 

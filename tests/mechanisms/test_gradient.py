@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from noise_sources import FastSeededNoise
+from support.noise_sources import FastSeededNoise
 from surehold.errors import InvalidInput
 from surehold.mechanisms import SCALE, UNIT_BITS, ClippedGaussian, units_up
 from surehold.mechanisms.gradient import GaussianVector

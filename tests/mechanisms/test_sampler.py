@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from scipy.stats import kstest
 
 from mechanisms.goodness import chi_square, gaussian_p_value, two_sample_p_value
-from noise_sources import FastSeededNoise, SeededNoise
+from support.noise_sources import FastSeededNoise, SeededNoise
 from surehold.mechanisms import sampler
 from surehold.mechanisms.noise import SCALE, SystemBits
 from surehold.mechanisms.sampler import bernoulli, bernoulli_exp, discrete_gaussian, uniform

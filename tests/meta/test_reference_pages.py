@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 import surehold as sh
-from documents import ROOT
-from runtime import made, sql
+from support.documents import ROOT
+from support.runtime import made, sql
 from surehold import errors, lab
 from surehold.cli import exit_code
 from surehold.ledger.entries import Kind

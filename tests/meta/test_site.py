@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from links import links
 
-from documents import PAGES, ROOT
+from support.documents import PAGES, ROOT
 
 CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 DOCUMENTS = [*PAGES, *ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("examples/*.md")]

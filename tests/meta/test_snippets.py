@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from documents import (
+from support.documents import (
     PAGES,
     ROOT,
     TOLD_TWICE,

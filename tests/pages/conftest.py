@@ -25,8 +25,8 @@ from playwright.sync_api import (
 )
 
 import surehold as sh
-from runtime import made
-from service import served
+from support.runtime import made
+from support.service import served
 from surehold.planning import Plan
 
 PATIENT = 60_000  # ms: on a busy machine things take their time, and nothing waits in vain

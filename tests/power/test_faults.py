@@ -13,7 +13,7 @@ import pytest
 
 import surehold as sh
 from power.losses import recorded
-from runtime import made
+from support.runtime import made
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None,

@@ -19,7 +19,7 @@ import pytest
 import surehold as sh
 from power.disk import operations
 from power.losses import recorder
-from runtime import made, opened
+from support.runtime import made, opened
 from surehold.ledger.ledger import FILE
 from surehold.ledger.store import LOCK, Store
 from surehold.locks import waiting_lock

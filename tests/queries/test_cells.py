@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from effort import calls_of
 from queries.generators import (
     COLUMNS,
     booleans,
@@ -22,6 +21,7 @@ from queries.generators import (
     written,
 )
 from queries.test_meaning import measured
+from support.effort import calls_of
 from surehold import open as open_dataset
 from surehold import plan
 from surehold.cli.create import _column, create

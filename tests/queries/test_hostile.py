@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from effort import calls_of
+from support.effort import calls_of
 from surehold.errors import InvalidQuery
 from surehold.queries import Schema, mean, query_of
 from surehold.queries.lexer import WORDS

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
 
 import surehold as sh
-from noise_sources import NoNoise
 from queries.generators import booleans
 from queries.generators import written as spelled
 from queries.wrong_types import check
-from runtime import adaptive_plan
+from support.noise_sources import NoNoise
+from support.runtime import adaptive_plan
 from surehold.data.models.runner import Result
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries import (

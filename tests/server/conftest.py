@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from runtime import made
-from service import Log, Running, logged, running
+from support.runtime import made
+from support.service import Log, Running, logged, running
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from runtime import record, records
-from service import PATIENT, QUICK, Running, knock, running, send
+from support.runtime import record, records
+from support.service import PATIENT, QUICK, Running, knock, running, send
 from surehold.server.routes import events
 
 

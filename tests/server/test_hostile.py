@@ -7,8 +7,8 @@ import json
 import pytest
 
 import surehold.errors as errors
-from runtime import contents, made
-from service import KINDS, Running, check_headers, check_refusal, raw, read, running, send
+from support.runtime import contents, made
+from support.service import KINDS, Running, check_headers, check_refusal, raw, read, running, send
 from surehold.server.errors import STATUSES, headers_of, status_of, unexpected
 
 JSON = {"Content-Type": "application/json"}

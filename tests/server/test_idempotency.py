@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from runtime import contents, records
-from service import Got, Running, raw, read, send
+from support.runtime import contents, records
+from support.service import Got, Running, raw, read, send
 from surehold.server import routes
 
 ASK = {"query": "age > 65", "key": "k1"}

@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from noise_sources import FastSeededNoise
-from runtime import COLUMNS, adaptive_plan
 from server.test_roles import GUARDED, knocked
-from service import Got, knock, running, send
+from support.noise_sources import FastSeededNoise
+from support.runtime import COLUMNS, adaptive_plan
+from support.service import Got, knock, running, send
 from surehold.server import app as pages
 from surehold.server.routes import events
 from surehold.session.dataset import Dataset, create

@@ -13,8 +13,8 @@ import schemathesis
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 
-from runtime import contents, made, records
-from service import QUICK, Running, running, send
+from support.runtime import contents, made, records
+from support.service import QUICK, Running, running, send
 from surehold.errors import RequestRefused
 from surehold.session.dataset import Dataset
 

@@ -12,8 +12,8 @@ import pytest
 from starlette.routing import BaseRoute, Mount
 
 import surehold as sh
-from runtime import contents, made, records
-from service import Got, Running, heard, knock, raw, read, running, send
+from support.runtime import contents, made, records
+from support.service import Got, Running, heard, knock, raw, read, running, send
 from surehold.server.app import application
 from surehold.server.auth import ROLE, GuardedRoute
 from surehold.server.service import Service

@@ -13,11 +13,11 @@ import polars as pl
 import pytest
 
 import surehold as sh
-from runtime import batch_plan, made, record, records
-from service import QUICK, Running, running, send
+from support.runtime import batch_plan, made, record, records
+from support.service import QUICK, Running, running, send
+from support.workload import CASES, YOUTH
 from surehold import __version__
 from surehold.server.settings import Settings
-from workload import CASES, YOUTH
 
 
 def get(run: Running, path: str, **options: Any) -> Any:

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 import surehold as sh
-from runtime import contents, made, records
-from service import PATIENT, heard, knock, read, send, serving
+from support.runtime import contents, made, records
+from support.service import PATIENT, heard, knock, read, send, serving
 from surehold.cli import exit_code, surehold
 from surehold.server.addresses import is_loopback
 from surehold.server.tokens import TokenBook

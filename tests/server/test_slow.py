@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from runtime import contents, made, record
-from service import (
+from support.runtime import contents, made, record
+from support.service import (
     PATIENT,
     QUICK,
     Running,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from clocks import Gate
-from noise_sources import FastSeededNoise
-from runtime import made
-from service import Got, Log, Running, running, send
+from support.clocks import Gate
+from support.noise_sources import FastSeededNoise
+from support.runtime import made
+from support.service import Got, Log, Running, running, send
 from surehold.server.settings import Settings
 from surehold.session.dataset import Dataset
 from surehold.session.release import SLOT, Release, slot_after

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import surehold as sh
-from runtime import made
+from support.runtime import made
 from surehold.cli import exit_code, surehold
 from surehold.server import tokens
 from surehold.server.tokens import FILE, ROLES, Token, TokenBook

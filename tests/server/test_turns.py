@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 import surehold as sh
-from runtime import contents
-from service import QUICK, running, send
+from support.runtime import contents
+from support.service import QUICK, running, send
 from surehold import queries
 from surehold.server import service
 from surehold.server.limits import Rates, Turns

@@ -6,12 +6,12 @@ import sqlite3
 
 import pytest
 
-from noise_sources import NoNoise
-from runtime import made
+from support.noise_sources import NoNoise
+from support.runtime import made
+from support.workload import YOUTH, in_process
 from surehold.data.records_store import GrowingData
 from surehold.ledger.store import Store
 from surehold.session.dataset import Dataset
-from workload import YOUTH, in_process
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import surehold as sh
-from runtime import contents, made, opened, records
+from support.runtime import contents, made, opened, records
+from support.touches import Touches
+from support.workload import CASES
 from surehold.data.records_store import GrowingData
 from surehold.ledger import draft
 from surehold.session.dataset import Dataset
-from touches import Touches
-from workload import CASES
 
 
 @pytest.fixture

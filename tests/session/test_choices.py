@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import surehold as sh
-from runtime import (
+from support.runtime import (
     contents,
     opened,
 )
+from support.workload import CASES, YOUTH
 from surehold.queries import custom, query_of
-from workload import CASES, YOUTH
 
 pytestmark = pytest.mark.usefixtures("quick_models")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import surehold as sh
-from noise_sources import FastSeededNoise
-from runtime import (
+from support.noise_sources import FastSeededNoise
+from support.runtime import (
     adaptive_plan,
     batch_plan,
     made,
@@ -20,12 +20,12 @@ from runtime import (
     rare_plan,
     sql,
 )
+from support.tampering import bodies, rehash, rewitness, write
+from support.workload import CASES
 from surehold.ledger.entries import State
 from surehold.ledger.ledger import fingerprint_of
 from surehold.queries import query_of
 from surehold.session.dataset import Dataset
-from tampering import bodies, rehash, rewitness, write
-from workload import CASES
 
 pytestmark = pytest.mark.usefixtures("quick_models")
 

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 import surehold as sh
-from runtime import (
+from support.runtime import (
     batch_plan,
     contents,
     exhausted,
@@ -16,11 +16,11 @@ from runtime import (
     rare_plan,
     records,
 )
+from support.workload import CASES, YOUTH
 from surehold.data.records_store import GrowingData
 from surehold.mechanisms import to_float
 from surehold.planning import Plan
 from surehold.queries import Select, query_of
-from workload import CASES, YOUTH
 
 pytestmark = pytest.mark.usefixtures("quick_models")
 

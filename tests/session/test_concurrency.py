@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import surehold as sh
-from runtime import exhausted, made, opened, records
+from support.runtime import exhausted, made, opened, records
 from surehold.data.records_store import GrowingData
 
 

@@ -27,15 +27,15 @@ from hypothesis.stateful import (
 )
 
 import surehold as sh
-from machine import FAULTY, Crash
-from noise_sources import FastSeededNoise
-from runtime import made, records, sql
+from support.machine import FAULTY, Crash
+from support.noise_sources import FastSeededNoise
+from support.runtime import made, records, sql
+from support.tampering import bodies
+from support.touches import Touches
+from support.workload import CASES, YOUTH, in_process
 from surehold.ledger.draft import Draft
 from surehold.session.dataset import Dataset
 from surehold.session.session import Session
-from tampering import bodies
-from touches import Touches
-from workload import CASES, YOUTH, in_process
 
 NAMES = ("fraction", "mean", "bins", "rate", "gate", "variance", "select", "fit", "model")
 Names = st.sampled_from(NAMES)

@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import surehold as sh
-from noise_sources import FastSeededNoise, NoNoise
+from support.noise_sources import FastSeededNoise, NoNoise
 from surehold.data.records_store import GrowingData
 from surehold.errors import BudgetExhausted, InvalidInput, InvalidQuery
 from surehold.queries import Schema, fit, query_of

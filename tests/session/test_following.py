@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import surehold as sh
+from support.workload import CASES
 from surehold.queries import Reading, query_of
 from surehold.queries.auc import ranked
 from surehold.queries.derived import above, quotient
-from workload import CASES
 
 pytestmark = pytest.mark.usefixtures("quick_models")
 

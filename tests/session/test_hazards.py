@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 import surehold as sh
-from runtime import adaptive_plan, made
+from support.runtime import adaptive_plan, made
 from surehold.ledger.store import Store
 from surehold.session.dataset import Dataset
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import surehold as sh
-from noise_sources import NoNoise
-from runtime import made
+from support.noise_sources import NoNoise
+from support.runtime import made
 from surehold.session.dataset import Dataset
 
 ABOUT = {"features": ["age", "bmi"], "target": "age > 50"}

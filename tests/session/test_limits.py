@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 import surehold as sh
-from runtime import made, opened, records, sql
+from support.runtime import made, opened, records, sql
 
 
 def spend(session: sh.Session) -> sh.BudgetExhausted:

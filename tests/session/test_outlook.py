@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import surehold as sh
-from runtime import adaptive_plan, batch_plan, made, opened, records, sql
+from support.runtime import adaptive_plan, batch_plan, made, opened, records, sql
 from surehold.data import records_store
 
 

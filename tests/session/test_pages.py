@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime import records
+from support.runtime import records
 from surehold.session import transcript as transcripts
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import surehold as sh
-from runtime import made, opened, records
+from support.runtime import made, opened, records
 
 WORK = """
 import json, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 import surehold as sh
-from runtime import opened, records
+from support.runtime import opened, records
 
 path, name = Path(sys.argv[1]), int(sys.argv[2])
 told = []
@@ -37,7 +38,7 @@ def test_two_processes_that_ask_and_append_at_once(tmp_path) -> None:
     path = tmp_path / "clinic"
     with made(path, count=600) as dataset:
         fits = dataset._ledger.answers_left(600)
-    here = str(__import__("runtime").__file__).rpartition("/")[0]
+    here = str(Path(__file__).parents[1])
     processes = [
         subprocess.Popen(
             [sys.executable, "-W", "error", "-c", WORK, str(path), str(name), here],
@@ -72,7 +73,7 @@ def test_two_processes_that_ask_and_append_at_once(tmp_path) -> None:
 def test_a_process_that_is_killed_leaves_a_dataset_that_opens(tmp_path) -> None:
     path = tmp_path / "clinic"
     made(path, count=600).close()
-    here = str(__import__("runtime").__file__).rpartition("/")[0]
+    here = str(Path(__file__).parents[1])
     work = WORK.replace("told += ", "print(own.entry, own.value, flush=True); told += ")
     process = subprocess.Popen(
         [sys.executable, "-c", work, str(path), "1", here],

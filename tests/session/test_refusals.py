@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import surehold as sh
-from runtime import (
+from support.runtime import (
     adaptive_plan,
     batch_plan,
     contents,

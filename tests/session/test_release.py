@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import surehold as sh
-from clocks import FakeClock, Gate
-from noise_sources import FastSeededNoise
-from runtime import made, records, sql, warm
+from support.clocks import FakeClock, Gate
+from support.noise_sources import FastSeededNoise
+from support.runtime import made, records, sql, warm
+from support.workload import CASES, YOUTH
 from surehold.data.calibration import Calibration
 from surehold.data.records_store import GrowingData
 from surehold.session import session as sessions
 from surehold.session.dataset import Dataset
 from surehold.session.release import MARGIN, REST, SLOT, slot_after
-from workload import CASES, YOUTH
 
 EXPECTED = 0.010  # seconds, for every evaluation: slots of 50 ms
 HELD = slot_after(MARGIN * EXPECTED)

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import surehold as sh
-from runtime import (
+from support.runtime import (
     contents,
     made,
     opened,
     records,
 )
+from support.workload import CASES, YOUTH
 from surehold.ledger.draft import Draft
-from workload import CASES, YOUTH
 
 pytestmark = pytest.mark.usefixtures("quick_models")
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 import surehold as sh
-from runtime import made, records
+from support.runtime import made, records
 from surehold.ledger.store import Store
 
 # ------------------------------------------------------------------------------- transcript

@@ -13,8 +13,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import surehold as sh
-from noise_sources import NoNoise
-from runtime import made, records
+from support.noise_sources import NoNoise
+from support.runtime import made, records
 from surehold.session.dataset import Dataset
 
 FEATURES = ["age", "bmi"]

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 import surehold as sh
-from noise_sources import NoNoise
-from runtime import (
+from support.noise_sources import NoNoise
+from support.runtime import (
     adaptive_plan,
     batch_plan,
     contents,

@@ -27,9 +27,10 @@ from hypothesis.stateful import (
 )
 
 import surehold as sh
-from machine import FAULTY, Crash, Model, Question, Step
-from noise_sources import FastSeededNoise, NoNoise
-from runtime import N0, adaptive_plan, age_of, batch_plan, made, older, records
+from support.machine import FAULTY, Crash, Model, Question, Step
+from support.noise_sources import FastSeededNoise, NoNoise
+from support.runtime import N0, adaptive_plan, age_of, batch_plan, made, older, records
+from support.workload import CASES, YOUTH, Case, in_process
 from surehold.data.records_store import Exact, GrowingData
 from surehold.ledger.draft import Draft
 from surehold.ledger.filter import RecordFilter, UncommittedFilter
@@ -41,7 +42,6 @@ from surehold.queries import FitForm, NumberForm, SelectForm, form_of
 from surehold.session import session as sessions
 from surehold.session.dataset import Dataset
 from surehold.session.noisy_answers import sources_of
-from workload import CASES, YOUTH, Case, in_process
 
 AGES = (5, 20, 50, 80, 95)
 FAULTS = (

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import surehold as sh
-from attacks import MEAN_DIGIT, Analysis, Attack, World, check_fails, check_holds
+from support.attacks import MEAN_DIGIT, Analysis, Attack, World, check_fails, check_holds
 
 HALF = 0.5
 

@@ -22,7 +22,7 @@ import pytest
 from scipy.stats import binomtest
 
 import surehold as sh
-from noise_sources import FastSeededNoise, NoNoise
+from support.noise_sources import FastSeededNoise, NoNoise
 from surehold.mechanisms import NoiseSource
 from surehold.planning import Plan
 from surehold.session.dataset import Dataset

@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 
 import surehold as sh
-from attacks import BITS, Analysis, Attack, Tally, World, check_fails, check_holds
-from noise_sources import FastSeededNoise, NoNoise
+from support.attacks import BITS, Analysis, Attack, Tally, World, check_fails, check_holds
+from support.noise_sources import FastSeededNoise, NoNoise
 from surehold.data.models.payload import ModelPayload
 from surehold.data.models.runner import Result
 from surehold.queries import Schema

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from effort import calls_of
+from support.effort import calls_of
 from surehold.data.engines import PolarsEngine, polars_engine, polars_numbers
 from surehold.errors import InvalidInput
 from surehold.queries import Schema, fraction, mean

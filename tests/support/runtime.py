@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import surehold as sh
-from noise_sources import FastSeededNoise
+from support.noise_sources import FastSeededNoise
 from surehold.planning import Plan
 from surehold.queries import query_of
 from surehold.session.dataset import Dataset, create

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 import surehold as sh
+from support.workload import Case, Leaf
 from surehold.data import records_store, segments
 from surehold.data.segments import SegmentWriter
 from surehold.ledger.policy import Policy
 from surehold.ledger.store import Store
-from workload import Case, Leaf
 
 
 class Crash(BaseException):

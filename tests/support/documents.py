@@ -20,7 +20,7 @@ import polars as pl
 import surehold as sh
 from surehold.cli import main
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 
 # Their Python and their commands make datasets of the same name, so each is followed by itself.

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runtime import sql
+from support.runtime import sql
 from surehold.data.calibration import MadeUp
 from surehold.data.engines.polars_engine import PolarsEngine
 from surehold.data.records_store import GrowingData

@@ -2,7 +2,7 @@
 
 import pytest
 
-from effort import calls_of
+from support.effort import calls_of
 
 
 def test_the_same_work_has_the_same_count_and_more_work_a_higher_one():

@@ -26,7 +26,7 @@ import polars as pl
 from scipy.stats import binomtest
 
 import surehold as sh
-from noise_sources import FastSeededNoise, NoNoise
+from support.noise_sources import FastSeededNoise, NoNoise
 from surehold.mechanisms import NoiseSource
 from surehold.session.dataset import Dataset
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import surehold as sh
-from runtime import adaptive_plan, made, opened, records, sql, warm
+from support.runtime import adaptive_plan, made, opened, records, sql, warm
 from surehold.data import records_store
 from surehold.ledger.entries import GENESIS, chained
 from surehold.planning import Plan

@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 import surehold as sh
-from runtime import record
+from support.runtime import record
 from surehold.data import scores
 from surehold.data.models.runner import Result
 from surehold.data.statistics import Statistic

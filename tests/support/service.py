@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from noise_sources import FastSeededNoise
+from support.noise_sources import FastSeededNoise
 from surehold import errors
 from surehold.server.addresses import address_of, listening
 from surehold.server.app import guarded

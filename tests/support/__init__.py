@@ -1,0 +1,1 @@
+"""What tests share: running services, datasets, oracles, clocks and attacks."""
