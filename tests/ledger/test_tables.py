@@ -99,8 +99,9 @@ def test_a_likeness_forged_wherever_it_is_written(filled, tmp_path) -> None:
     sql(path, forgery, values=(changed(likeness), likeness))
     rehash(path, seq)
     rewitness(path)
-    where, error = found_by(path)
-    assert (where, error.entry) == ("verify", seq)
+    found = found_by(path)
+    assert found is not None
+    assert (found[0], found[1].entry) == ("verify", seq)
 
 
 # -------------------------------------------------------------------------------- segments

@@ -137,8 +137,7 @@ def test_a_quote_of_many_candidates_counts_as_many(clinic):
         asked = {"query": f"select(lowest, 3, {listed})"}
         viewer = run.token("viewer")
         assert send(run.url, "POST", "/v1/quote", asked, token=viewer).status == 200
-        got = send(run.url, "GET", "/v1/status", token=viewer)
-        assert (got.status, got.error) == (429, "RequestRefused")
+        assert send(run.url, "GET", "/v1/status", token=viewer).status == 429
 
 
 def test_a_stream_ends_with_its_token(clinic):
