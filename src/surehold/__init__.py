@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from surehold.client import RemoteSession, connect
     from surehold.data.models.runner import Limits
     from surehold.data.statistics import Statistic
-    from surehold.planning import Entry, Paces, Plan, compare, plan
+    from surehold.planning import ComparisonRow, Paces, Plan, compare, plan
     from surehold.queries import (
         Query,
         accuracy,
@@ -100,8 +100,8 @@ __all__ = [
     "BudgetExhausted",
     "Cell",
     "Choice",
+    "ComparisonRow",
     "Dataset",
-    "Entry",
     "Estimate",
     "EvaluationFailed",
     "Fitted",
@@ -176,7 +176,7 @@ _HOMES = {
     "surehold.data.models.runner": ("Limits",),
     "surehold.data.statistics": ("Statistic",),
     "surehold.planning": (
-        "Entry",
+        "ComparisonRow",
         "Paces",
         "Plan",
         "compare",

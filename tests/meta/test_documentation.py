@@ -16,7 +16,7 @@ from surehold import (
     Answer,
     Appended,
     Budget,
-    Entry,
+    ComparisonRow,
     Paces,
     Plan,
     Quote,
@@ -123,7 +123,7 @@ def test_every_field_of_a_result_is_named(cls):
     assert [field.name for field in fields(cls) if not names(described, field.name)] == []
 
 
-@pytest.mark.parametrize("cls", [Entry, Paces])
+@pytest.mark.parametrize("cls", [ComparisonRow, Paces])
 def test_every_field_inside_a_plan_is_named(cls):
     described = section(TEXT, "The JSON object")
     assert [field.name for field in fields(cls) if not names(described, field.name)] == []

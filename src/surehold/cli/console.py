@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from surehold.client import RemoteSession
     from surehold.display import Shown
-    from surehold.planning import Entry, Plan
+    from surehold.planning import ComparisonRow, Plan
     from surehold.session import Result, Session, Status
 
 _BAR = 20
@@ -78,7 +78,7 @@ def show_plan(plan: Plan) -> None:
     _show(grid)
 
 
-def show_comparison(entries: Sequence[Entry]) -> None:
+def show_comparison(entries: Sequence[ComparisonRow]) -> None:
     """All certificates side by side, with a bar each; on a narrow screen only what matters."""
     from rich import box
     from rich.bar import Bar

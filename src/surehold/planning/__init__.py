@@ -7,13 +7,13 @@ numpy; solving for one does.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from surehold.planning.entry import Entry
+from surehold.planning.comparison import ComparisonRow
 from surehold.planning.plans import Paces, Plan
 
 if TYPE_CHECKING:
     from surehold.planning.planner import Question, compare, plan
 
-__all__ = ["Entry", "Paces", "Plan", "Question", "compare", "plan"]
+__all__ = ["ComparisonRow", "Paces", "Plan", "Question", "compare", "plan"]
 
 _HOME = {
     "Question": "surehold.planning.planner",

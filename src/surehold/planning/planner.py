@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Required, TypedDict
 
-from surehold.errors import NotApplicable
-from surehold.planning.comparison import comparison
-from surehold.planning.entry import Entry
+from surehold.errors import NotApplicable, Unreachable
+from surehold.planning.comparison import ComparisonRow
 from surehold.planning.plans import COVERS, Paces, Plan, budget_for
 from surehold.planning.problem import Problem, Solution, gain, objection, solve
 from surehold.planning.rendering import advice, assumptions
@@ -86,23 +85,52 @@ def compare(
     growth: float | None = None,
     batches: int | None = None,
     covers: str = COVERS[0],
-) -> tuple[Entry, ...]:
+) -> tuple[ComparisonRow, ...]:
     """The question of :func:`plan` put to every certificate.
 
-    >>> [(e.certificate, e.queries) for e in compare(n0=10**5, n=10**5, alpha=0.1, beta=0.05)][:2]
+    >>> [(r.certificate, r.queries) for r in compare(n0=10**5, n=10**5, alpha=0.1, beta=0.05)][:2]
     [('sharp', 6804), ('ours-n', 245)]
     """
-    return comparison(
-        Problem.of(
-            beta=beta,
-            alpha=alpha,
-            queries=queries,
-            n0=n0,
-            n=n,
-            growth=growth,
-            batches=batches,
-            covers=covers,
-        )
+    problem = Problem.of(
+        beta=beta,
+        alpha=alpha,
+        queries=queries,
+        n0=n0,
+        n=n,
+        growth=growth,
+        batches=batches,
+        covers=covers,
+    )
+    return tuple(_compare_one(problem, certificate) for certificate in CERTIFICATES.values())
+
+
+def _compare_one(problem: Problem, certificate: Certificate) -> ComparisonRow:
+    described = (
+        certificate.name,
+        certificate.theorem,
+        certificate.summary,
+        certificate.mechanism,
+        certificate.is_prompt,
+        problem.unknown,
+    )
+    reason = objection(problem, certificate)
+    if reason is not None:
+        return ComparisonRow(*described, reason=reason)
+    try:
+        solution = solve(problem, certificate)
+    except Unreachable as error:
+        return ComparisonRow(*described, reason=str(error))
+    width = solution.width
+    return ComparisonRow(
+        *described,
+        reason=None,
+        queries=solution.queries,
+        width=width.value,
+        n0=solution.setting.n0,
+        n=solution.setting.n,
+        sigma=width.sigma,
+        terms=dict(width.terms),
+        constants=dict(width.constants),
     )
 
 

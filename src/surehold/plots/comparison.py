@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from surehold.formatting import percent, width
-from surehold.planning import Entry, Plan
+from surehold.planning import ComparisonRow, Plan
 from surehold.plots.style import COLOURS, LABELS, new_figure, require_matplotlib, save, tidy
 
 _LABELS = {
@@ -16,7 +16,7 @@ _LABELS = {
 }
 
 
-def draw_comparison(entries: Sequence[Entry], plan: Plan, path: Path) -> None:
+def draw_comparison(entries: Sequence[ComparisonRow], plan: Plan, path: Path) -> None:
     """One bar for each certificate that gives a result; an axis from zero, so lengths are true."""
     require_matplotlib()
     from matplotlib.ticker import EngFormatter, MaxNLocator

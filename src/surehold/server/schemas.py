@@ -12,7 +12,7 @@ from starlette.responses import Response
 from surehold import queries
 from surehold.display import Shown
 from surehold.errors import InvalidInput
-from surehold.planning import Entry
+from surehold.planning import ComparisonRow
 from surehold.queries import Query
 from surehold.queries.models import LOSSES
 from surehold.server.service import MOST_QUERIES
@@ -228,7 +228,7 @@ class Grown:
 class Compared:
     """What every certificate gives on the same question."""
 
-    entries: list[Entry]
+    entries: list[ComparisonRow]
 
 
 @dataclass(frozen=True)
