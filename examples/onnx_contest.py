@@ -85,7 +85,7 @@ def main(folder: Path) -> None:
     plan = sh.plan(n0=HIDDEN, n=LAST, alpha=0.05, beta=0.05)
     host = sh.create(path, plan=plan, columns={"y": "bool", **dict.fromkeys(FEATURES, "float")})
     print(host.append(records(HIDDEN, random)))
-    host.limit_models(sh.Limits(seconds_per_block=10, seconds_in_all=60))
+    host.limit_models(sh.ModelLimits(seconds_per_block=10, seconds_in_all=60))
     print(f"room for {plan.paces.at_n0:,} answers at once")
 
     say("three teams send what they fitted on records of their own")

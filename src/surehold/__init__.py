@@ -31,7 +31,7 @@ from surehold.errors import (
 
 if TYPE_CHECKING:
     from surehold.client import RemoteSession, connect
-    from surehold.data.models.runner import Limits
+    from surehold.data.models.runner import ModelLimits
     from surehold.data.statistics import Statistic
     from surehold.planning import ComparisonRow, Paces, Plan, compare, plan
     from surehold.queries import (
@@ -71,7 +71,6 @@ if TYPE_CHECKING:
         Fitted,
         Growth,
         KeptModel,
-        Limit,
         Outlook,
         Pace,
         Page,
@@ -80,6 +79,7 @@ if TYPE_CHECKING:
         Round,
         Scorer,
         Session,
+        SpendingLimit,
         Status,
         Table,
         Transcript,
@@ -110,9 +110,8 @@ __all__ = [
     "InvalidQuery",
     "KeptModel",
     "LedgerCorrupt",
-    "Limit",
-    "Limits",
     "MissingExtra",
+    "ModelLimits",
     "NotApplicable",
     "NotCertified",
     "NotReady",
@@ -130,6 +129,7 @@ __all__ = [
     "Scorer",
     "ServiceFailed",
     "Session",
+    "SpendingLimit",
     "Statistic",
     "Status",
     "StorageFailed",
@@ -173,7 +173,7 @@ __all__ = [
 # Where each name that is not an error lives: its module is loaded when the name is used.
 _HOMES = {
     "surehold.client": ("RemoteSession", "connect"),
-    "surehold.data.models.runner": ("Limits",),
+    "surehold.data.models.runner": ("ModelLimits",),
     "surehold.data.statistics": ("Statistic",),
     "surehold.planning": (
         "ComparisonRow",
@@ -219,7 +219,7 @@ _HOMES = {
         "Fitted",
         "Growth",
         "KeptModel",
-        "Limit",
+        "SpendingLimit",
         "Outlook",
         "Pace",
         "Page",

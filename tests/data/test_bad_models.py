@@ -36,7 +36,7 @@ from data.scored import (
 from support.noise_sources import NoNoise
 from support.runtime import adaptive_plan
 from surehold.data.models.crew import close_idle
-from surehold.data.models.runner import Limits
+from surehold.data.models.runner import ModelLimits
 from surehold.errors import InvalidInput
 from surehold.queries import (
     accuracy,
@@ -99,7 +99,7 @@ def test_a_record_that_takes_too_long_costs_nobody_else_a_value():
     found = []
     for rows in (frame, slow):
         data = growing(rows)
-        data.limits = Limits(seconds_per_block=0.5)
+        data.limits = ModelLimits(seconds_per_block=0.5)
         [right] = data.exact([source], 50)
         found.append(right.numerators)
     assert found == [(50,), (49,)]
@@ -154,7 +154,7 @@ def dataset(tmp_path):
     create(tmp_path / "d", plan=adaptive_plan(), columns=COLUMNS).close()
     with Dataset(tmp_path / "d", NoNoise()) as dataset:
         dataset.append(FRAME)
-        dataset.limit_models(Limits(seconds_per_block=1.0))
+        dataset.limit_models(ModelLimits(seconds_per_block=1.0))
         yield dataset
 
 
@@ -218,7 +218,7 @@ def test_an_evaluation_that_fails_is_charged_once_and_can_be_asked_again(dataset
     """For want of memory, say: no record is the reason, and nothing is answered."""
     from surehold.data.models import evaluation
 
-    dataset.limit_models(Limits())
+    dataset.limit_models(ModelLimits())
     session = dataset.session()
     query = accuracy(_relu(), **AB, target="ill", classes=(False, True))
 
@@ -246,7 +246,7 @@ def test_an_evaluation_that_lacks_something_gives_no_values(dataset, monkeypatch
     """All values lost would be an answer that one record, or a busy machine, has decided."""
     from surehold.data.models import child, evaluation
 
-    dataset.limit_models(Limits())
+    dataset.limit_models(ModelLimits())
     session = dataset.session()
     query = accuracy(_relu(), **AB, target="ill", classes=(False, True))
     real = child.Child.send
@@ -272,11 +272,11 @@ def test_an_evaluation_that_lacks_something_gives_no_values(dataset, monkeypatch
 def test_a_model_whose_worst_case_does_not_fit_is_refused_and_costs_nothing(dataset):
     session = dataset.session()
     query = accuracy(_relu(), **AB, target="ill", classes=(False, True))
-    dataset.limit_models(Limits(seconds_in_all=1e-6))
+    dataset.limit_models(ModelLimits(seconds_in_all=1e-6))
     with pytest.raises(InvalidInput, match=r"at most 1e-06 seconds.*raise seconds_in_all"):
         session.ask(query)
     assert session.budget.spent == 0.0
-    dataset.limit_models(Limits())
+    dataset.limit_models(ModelLimits())
     assert session.ask(query).charge > 0
 
 

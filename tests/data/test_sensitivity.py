@@ -43,7 +43,7 @@ from data.universe import (
 from surehold.data import scores
 from surehold.data.gradients import Gradients
 from surehold.data.models.crew import close_idle
-from surehold.data.models.runner import Limits, ModelRunner, Result
+from surehold.data.models.runner import ModelLimits, ModelRunner, Result
 from surehold.data.records_store import GrowingData
 from surehold.data.statistics import Statistic
 from surehold.mechanisms.exponential import ExponentialMechanism
@@ -81,7 +81,7 @@ from surehold.queries.query_text import READERS
 from surehold.session import noisy_answers
 
 MOST_RECORDS = 4
-LIMITS = Limits(seconds_per_block=20.0, seconds_in_all=120.0)
+LIMITS = ModelLimits(seconds_per_block=20.0, seconds_in_all=120.0)
 
 
 # ---------------------------------------------------------------------------------- queries

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from surehold.planning import Plan
 from surehold.server.service import Caller, Service
-from surehold.session import Budget, Limit, Quote, Result, Round, Status, Transcript
+from surehold.session import Budget, Quote, Result, Round, SpendingLimit, Status, Transcript
 from surehold.session.outlook import Outlook
 from surehold.session.transcript import Page
 
@@ -58,7 +58,7 @@ class Desk(Protocol):
         """What is left of the dataset's budget."""
 
     @property
-    def limit(self) -> Limit | None:
+    def limit(self) -> SpendingLimit | None:
         """What is left of the caller's own share."""
 
     def transcript_of(self, analyst: str | None) -> Pages:
@@ -99,7 +99,7 @@ class ServedDesk:
         return self._service.session(self._caller).budget
 
     @property
-    def limit(self) -> Limit | None:
+    def limit(self) -> SpendingLimit | None:
         """What is left of the caller's own share."""
         return self._service.session(self._caller).limit
 

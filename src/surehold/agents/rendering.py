@@ -27,10 +27,10 @@ from surehold.session import (
     Choice,
     Estimate,
     Fitted,
-    Limit,
     Quote,
     Result,
     Round,
+    SpendingLimit,
     Status,
     Table,
     Verdict,
@@ -76,7 +76,7 @@ def of_results(results: Sequence[Result], left: str) -> str:
     )
 
 
-def left_after(answers: int, round: int, left: Budget | Limit) -> str:
+def left_after(answers: int, round: int, left: Budget | SpendingLimit) -> str:
     """What there is room for, in the budget or in the caller's own limit."""
     return f"room for {several(answers, 'answer')} more at n = {round:,}; {left}"
 
@@ -211,7 +211,7 @@ def of_dataset(status: Status, plan: Plan, rounds: Sequence[Round]) -> str:
 
 
 def of_budget(
-    status: Status, outlook: Outlook, limit: Limit | None, mine: Pace | None = None
+    status: Status, outlook: Outlook, limit: SpendingLimit | None, mine: Pace | None = None
 ) -> str:
     """What is left, and what it buys; ``mine`` is what the caller's limit has room for now."""
     evenly = several(outlook.evenly.answers, "answer")

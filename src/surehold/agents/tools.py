@@ -18,9 +18,9 @@ from surehold.session import (
     Choice,
     Estimate,
     Fitted,
-    Limit,
     Quote,
     Round,
+    SpendingLimit,
     Status,
     Table,
     Verdict,
@@ -200,7 +200,7 @@ TOOLS = (
             {
                 "status": shape(Status),
                 "outlook": shape(Outlook),
-                "limit": {"anyOf": [shape(Limit), {"type": "null"}]},
+                "limit": {"anyOf": [shape(SpendingLimit), {"type": "null"}]},
             }
         ),
         run=_budget,

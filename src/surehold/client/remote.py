@@ -23,11 +23,11 @@ from surehold.session import (
     Appended,
     Budget,
     Choice,
-    Limit,
     Quote,
     Result,
     Round,
     Scorer,
+    SpendingLimit,
     Status,
     Verification,
 )
@@ -112,13 +112,13 @@ class RemoteSession:
         return sibling
 
     @property
-    def limit(self) -> Limit | None:
+    def limit(self) -> SpendingLimit | None:
         """What this analyst may spend in all, has spent, and may yet; None without a limit."""
         told = self._me().get("limit")
         return (
             None
             if told is None
-            else self._connection.understood(Limit, told, "coming to the service")
+            else self._connection.understood(SpendingLimit, told, "coming to the service")
         )
 
     @property

@@ -40,7 +40,7 @@ from surehold.queries import (
 
 if TYPE_CHECKING:
     from surehold.data.gradients import Gradients
-    from surehold.data.models.runner import Limits
+    from surehold.data.models.runner import ModelLimits
 
 SEAL_AT = 1 << 16
 """Pending records that are worth a segment."""
@@ -66,7 +66,7 @@ class GrowingData:
         self._engine = PolarsEngine()
         self._sums = KnownSums()
         self._statistics: dict[str, Statistic] = {}
-        self.limits: Limits | None = None  # what a model may use; None are the usual ones
+        self.limits: ModelLimits | None = None  # what a model may use; None are the usual ones
         self.shelf = Shelf(ledger.folder)
         self.in_flight = InFlight()
         self._lock = threading.Lock()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from surehold.data.engines.polars_records import cells_by, numbers_of
 from surehold.data.models.evaluators import Want
-from surehold.data.models.runner import Limits, ModelRunner, Result
+from surehold.data.models.runner import ModelLimits, ModelRunner, Result
 from surehold.data.pairs import Ratio, auc_pairs
 from surehold.errors import EvaluationFailed, InvalidInput, StorageFailed
 from surehold.queries.models import ModelMeasure
@@ -29,7 +29,7 @@ _NUMBERS = 1 << 22
 """Features of all records of a block, or nearly."""
 
 
-def check_scorable(measure: ModelMeasure, records: int, limits: Limits | None = None) -> None:
+def check_scorable(measure: ModelMeasure, records: int, limits: ModelLimits | None = None) -> None:
     """Refuse a model that can't be used, or not on so many records within its limits.
 
     It is tried on made-up rows only.
@@ -38,7 +38,9 @@ def check_scorable(measure: ModelMeasure, records: int, limits: Limits | None = 
         runner.check_time(records)
 
 
-def expected_seconds(measure: ModelMeasure, records: int, limits: Limits | None = None) -> float:
+def expected_seconds(
+    measure: ModelMeasure, records: int, limits: ModelLimits | None = None
+) -> float:
     """What evaluating so many records takes, from made-up rows alone.
 
     Code of one's own may take longer, if it fails on some of them.
@@ -50,7 +52,7 @@ def expected_seconds(measure: ModelMeasure, records: int, limits: Limits | None 
 def score_sums(
     measure: ModelMeasure,
     rows: pl.DataFrame,
-    limits: Limits | None = None,
+    limits: ModelLimits | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[int]:
     """The sums of a metric over records; EvaluationFailed for reasons that lie in none of them.
@@ -69,7 +71,7 @@ def score_sums(
 def score_pairs(
     measure: ModelMeasure,
     rows: pl.DataFrame,
-    limits: Limits | None = None,
+    limits: ModelLimits | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Ratio:
     """How often the model's score ranks a positive record above a negative one, of all pairs.
@@ -89,7 +91,7 @@ def _results(
     measure: ModelMeasure,
     want: Want,
     rows: pl.DataFrame,
-    limits: Limits | None,
+    limits: ModelLimits | None,
     progress: Callable[[int], None] | None,
 ) -> Iterator[tuple[pl.DataFrame, Result]]:
     """Every block of the records, with what the model says about it."""
@@ -108,7 +110,7 @@ def _results(
                 progress(block.height)
 
 
-def _runner(measure: ModelMeasure, want: Want, limits: Limits | None) -> ModelRunner:
+def _runner(measure: ModelMeasure, want: Want, limits: ModelLimits | None) -> ModelRunner:
     payload = measure.model.payload
     if payload is None:
         hint = "give the model itself: accuracy(model, ...)"

@@ -18,7 +18,7 @@ from surehold.queries import Query, Select, query_of
 from surehold.server.limits import Rates, Turns
 from surehold.server.settings import Settings
 from surehold.server.tokens import ROLES, Role, Token, TokenBook
-from surehold.session import Dataset, Limit, Quote, Result, Session, Verification
+from surehold.session import Dataset, Quote, Result, Session, SpendingLimit, Verification
 
 MOST_QUERIES = 10_000
 """How many queries one request may ask."""
@@ -57,7 +57,7 @@ class Me(Shown):
     role: str
     token: str | None
     expires: str | None
-    limit: Limit | None
+    limit: SpendingLimit | None
 
 
 class Service:

@@ -12,7 +12,7 @@ from surehold.session.dataset import (
     open,
 )
 from surehold.session.outlook import Outlook, Pace
-from surehold.session.quotes import Budget, Limit, Quote
+from surehold.session.quotes import Budget, Quote, SpendingLimit
 from surehold.session.results import Answer, Cell, Choice, Estimate, Fitted, Result, Table, Verdict
 from surehold.session.scorer import Scorer
 from surehold.session.session import Session
@@ -29,7 +29,6 @@ __all__ = [
     "Fitted",
     "Growth",
     "KeptModel",
-    "Limit",
     "Outlook",
     "Pace",
     "Page",
@@ -38,6 +37,7 @@ __all__ = [
     "Round",
     "Scorer",
     "Session",
+    "SpendingLimit",
     "Status",
     "Table",
     "Transcript",

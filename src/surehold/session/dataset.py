@@ -36,7 +36,7 @@ from surehold.session.session import Session, checked_text
 from surehold.session.transcript import Transcript
 
 if TYPE_CHECKING:
-    from surehold.data.models.runner import Limits
+    from surehold.data.models.runner import ModelLimits
 
 
 def append_again(key: str) -> str:
@@ -313,7 +313,7 @@ class Dataset:
         payload = self._data.shelf.find(name)
         return None if payload is None else payload.content
 
-    def limit_models(self, limits: Limits) -> None:
+    def limit_models(self, limits: ModelLimits) -> None:
         """What a model may use, in seconds and bytes, before its values count as 0."""
         self._data.limits = limits
 

@@ -22,7 +22,7 @@ class Budget(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Limit(Shown):
+class SpendingLimit(Shown):
     """What one analyst may spend, has spent and may yet: in mu^2 of the record exposed most.
 
     What may yet be spent is never more than the budget has left for all. ``answers`` is how many of

@@ -40,7 +40,7 @@ from surehold.session.questions import (
     leaves_of,
     numbered,
 )
-from surehold.session.quotes import Budget, Limit, Quote
+from surehold.session.quotes import Budget, Quote, SpendingLimit
 from surehold.session.refusals import refusal
 from surehold.session.release import Release
 from surehold.session.results import Answer, Choice, Result, result_of
@@ -117,7 +117,7 @@ class Session:
         return sibling
 
     @property
-    def limit(self) -> Limit | None:
+    def limit(self) -> SpendingLimit | None:
         """What this analyst may spend in all, has spent, and may yet; None without a limit."""
         most = self._limit
         if most is None:
@@ -126,7 +126,7 @@ class Session:
         with ledger.store.lock:
             state, spent = ledger.refresh(), ledger.spent_by(self.analyst)
         left = max(min(most.units - spent.units, ledger.policy.budget - state.spent), 0)
-        return Limit(
+        return SpendingLimit(
             to_float(most.units),
             to_float(spent.units),
             to_float(left),

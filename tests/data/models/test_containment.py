@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from surehold.data.models.payload import payload_of
-from surehold.data.models.runner import Limits, ModelRunner
+from surehold.data.models.runner import ModelLimits, ModelRunner
 from surehold.errors import EvaluationFailed, InvalidInput
 from surehold.queries import Schema
 
@@ -20,7 +20,7 @@ N = 3_000
 WEIGHTS = np.random.default_rng(3).normal(size=8)
 MATRIX = np.random.default_rng(5).normal(size=(N, 8))
 FEATURES = Schema.of({f"x{j}": "float" for j in range(8)})
-LIMITS = Limits(seconds_per_block=1.0, memory_bytes=1 << 28)
+LIMITS = ModelLimits(seconds_per_block=1.0, memory_bytes=1 << 28)
 MARK = 1e6
 """In the first column: the record on which a model misbehaves."""
 
@@ -139,7 +139,7 @@ def test_a_child_that_dies_is_replaced(how, undisturbed):
 
 
 def test_a_record_that_hangs(undisturbed):
-    limits = Limits(seconds_per_block=0.3)
+    limits = ModelLimits(seconds_per_block=0.3)
     values, known = evaluated(misbehaving(hangs), frame(2000), limits, cell=16)
     assert np.flatnonzero(~known).tolist() == [2000]
     assert (values[known] == undisturbed[known]).all()
@@ -216,12 +216,12 @@ def test_a_child_that_ends_between_two_calls_ends_the_evaluation():
         return block[:, 0]
 
     with suppress(EvaluationFailed):  # a matter of luck
-        evaluated(treacherous, frame().head(2), Limits(seconds_per_block=1.0), cell=2)
+        evaluated(treacherous, frame().head(2), ModelLimits(seconds_per_block=1.0), cell=2)
 
 
 def test_records_that_hang_cost_nobody_else_anything(undisturbed):
     """However many: each has its own time, and there is no time for all of them to use up."""
-    limits = Limits(seconds_per_block=0.3)
+    limits = ModelLimits(seconds_per_block=0.3)
     marked = [5, 6, 2999]
     values, known = evaluated(misbehaving(hangs), frame(*marked), limits, cell=16)
     assert np.flatnonzero(~known).tolist() == marked
@@ -230,13 +230,13 @@ def test_records_that_hang_cost_nobody_else_anything(undisturbed):
 
 def test_own_code_is_refused_unless_every_record_may_fail():
     payload = payload_of(misbehaving(nothing))
-    limits = Limits(seconds_per_block=1.0, seconds_in_all=3_000.0)
+    limits = ModelLimits(seconds_per_block=1.0, seconds_in_all=3_000.0)
     with ModelRunner(payload, FEATURES, "scores", limits, 64) as runner:
         with pytest.raises(InvalidInput, match="leave seconds_in_all") as caught:
             runner.check_time(N)
         assert "3,000 records" in str(caught.value)
         runner.check_time(100)
-    with ModelRunner(payload, FEATURES, "scores", Limits(), 64) as runner:
+    with ModelRunner(payload, FEATURES, "scores", ModelLimits(), 64) as runner:
         runner.check_time(10**9)
 
 

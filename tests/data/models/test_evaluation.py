@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from surehold.data.models.payload import payload_of
-from surehold.data.models.runner import Limits, ModelRunner
+from surehold.data.models.runner import ModelLimits, ModelRunner
 from surehold.errors import InvalidInput
 from surehold.queries import Schema
 
@@ -24,7 +24,7 @@ FRAME = pl.DataFrame({f"x{j}": MATRIX[:, j] for j in range(3)})
 FEATURES = Schema.of({f"x{j}": "float" for j in range(3)})
 TRUTH = MATRIX @ np.array([1.0, -2.0, 0.5]) + RNG.normal(size=N) > 0
 THREE = np.array(["low", "middle", "top"])[np.digitize(MATRIX[:, 0], [-0.5, 0.5])]
-LIMITS = Limits(seconds_per_block=20.0, seconds_in_all=60.0)
+LIMITS = ModelLimits(seconds_per_block=20.0, seconds_in_all=60.0)
 
 
 def run(model, want, frame=FRAME, features=FEATURES, cell=None, blocks=None, takes="numpy"):

@@ -14,7 +14,7 @@ import polars as pl
 from onnx import TensorProto
 
 from surehold.data.models.payload import payload_of
-from surehold.data.models.runner import Limits, ModelRunner
+from surehold.data.models.runner import ModelLimits, ModelRunner
 from surehold.errors import InvalidInput
 from surehold.queries import Schema
 
@@ -24,10 +24,10 @@ from .onnx_graphs import FLOAT, f, i, ml, model, node
 SOAK = os.environ.get("SUREHOLD_SOAK") == "1"
 MODELS = 1_200 if SOAK else 216
 LIMITS = {
-    "default": Limits(),
-    "memory": Limits(memory_bytes=200 << 20),
-    "less memory": Limits(memory_bytes=48 << 20),
-    "time": Limits(seconds_per_block=2.0, seconds_in_all=60.0),
+    "default": ModelLimits(),
+    "memory": ModelLimits(memory_bytes=200 << 20),
+    "less memory": ModelLimits(memory_bytes=48 << 20),
+    "time": ModelLimits(seconds_per_block=2.0, seconds_in_all=60.0),
 }
 
 
@@ -126,6 +126,6 @@ def test_a_missing_value_moves_nobody_where_a_call_on_all_records_does_not_fit()
     others = [*numbers[:at], None, *numbers[at + 1 :]]
     frames = [pl.DataFrame({"f0": one, "f1": ["b" * 1_000] * 1_984}) for one in (numbers, others)]
     columns = {"f0": "float", "f1": "str"}
-    found = through_the_runner(graph.SerializeToString(), columns, frames, Limits())
+    found = through_the_runner(graph.SerializeToString(), columns, frames, ModelLimits())
     assert [int(known.sum()) for _, known in found] == [1_984, 1_983]
     assert moved(found, at) == []

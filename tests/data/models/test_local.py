@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from surehold.data.models import local
 from surehold.data.models.payload import payload_of
-from surehold.data.models.runner import Limits, ModelRunner
+from surehold.data.models.runner import ModelLimits, ModelRunner
 from surehold.errors import InvalidInput
 from surehold.queries import Schema
 
@@ -146,7 +146,7 @@ def test_what_can_not_be_used_is_refused() -> None:
 
 def test_it_is_refused_unless_the_worst_case_fits_like_any_other() -> None:
     model = LogisticRegression().fit(MATRIX[:500], LABELS[:500])
-    limits = Limits(seconds_in_all=1e-9)
+    limits = ModelLimits(seconds_in_all=1e-9)
     with ModelRunner(payload_of(model), FEATURES, "labels", limits) as runner:
         with pytest.raises(InvalidInput, match="leave seconds_in_all"):
             runner.check_time(5_000)

@@ -17,7 +17,7 @@ from surehold.data.models.evaluators import Unfit, WrongAnswer
 from surehold.data.models.onnx_evaluator import OnnxEvaluator
 from surehold.data.models.payload import payload_of
 from surehold.data.models.rows import is_rowwise
-from surehold.data.models.runner import Limits, ModelRunner
+from surehold.data.models.runner import ModelLimits, ModelRunner
 from surehold.errors import InvalidInput, MissingExtra
 from surehold.queries import Schema
 
@@ -34,7 +34,7 @@ MATRIX = np.random.default_rng(2).normal(size=(N, 3)).astype(np.float32)
 FRAME = pl.DataFrame({f"x{j}": MATRIX[:, j].astype(float) for j in range(3)})
 FEATURES = Schema.of({f"x{j}": "float" for j in range(3)})
 THREE = np.array(["low", "middle", "top"])[np.digitize(MATRIX[:, 0], [-0.5, 0.5])]
-LIMITS = Limits(seconds_per_block=10.0, seconds_in_all=60.0)
+LIMITS = ModelLimits(seconds_per_block=10.0, seconds_in_all=60.0)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -14,7 +14,7 @@ from onnx import TensorProto, numpy_helper
 from surehold.data.models import graphs
 from surehold.data.models.payload import payload_of
 from surehold.data.models.rows import is_rowwise, only_single
-from surehold.data.models.runner import Limits, ModelRunner
+from surehold.data.models.runner import ModelLimits, ModelRunner
 from surehold.errors import InvalidInput
 from surehold.queries import Schema
 
@@ -259,7 +259,7 @@ def test_a_converted_estimator_of_every_kind_that_was_fine_is_so():
             content = to_onnx(estimator, matrix[:1]).SerializeToString()
         assert only_single(content)
         payload = payload_of(content)
-        with ModelRunner(payload, features, "labels", Limits(10.0, 60.0)) as runner:
+        with ModelRunner(payload, features, "labels", ModelLimits(10.0, 60.0)) as runner:
             [result] = runner.evaluate([frame])
         assert (np.array(payload.classes)[result.values] == estimator.predict(matrix)).mean() > 0.9
 

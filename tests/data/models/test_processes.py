@@ -18,13 +18,13 @@ from sklearn.tree import DecisionTreeRegressor
 
 from surehold.data.models import crew as crews
 from surehold.data.models.payload import payload_of
-from surehold.data.models.runner import Limits, ModelRunner
+from surehold.data.models.runner import ModelLimits, ModelRunner
 from surehold.errors import InvalidInput
 from surehold.queries import Schema
 
 FEATURES = Schema.of({"x": "float"})
 FRAME = pl.DataFrame({"x": np.arange(200.0)})
-LIMITS = Limits(seconds_per_block=1.0, seconds_in_all=20.0)
+LIMITS = ModelLimits(seconds_per_block=1.0, seconds_in_all=20.0)
 
 
 def runner_of(model, want="scores", limits=LIMITS, **more):
@@ -173,7 +173,7 @@ def test_an_interrupt_ends_the_child_and_goes_on(tmp_path):
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
-    with runner_of(slow, limits=Limits(seconds_per_block=600.0)) as runner:
+    with runner_of(slow, limits=ModelLimits(seconds_per_block=600.0)) as runner:
         runner.probe()
         pid = process_of(runner)
         waiting = threading.Thread(target=interrupt, daemon=True)
@@ -200,7 +200,7 @@ PARENT = """
 import sys, time, os
 import numpy as np, polars as pl
 from surehold.data.models.payload import payload_of
-from surehold.data.models.runner import Limits, ModelRunner
+from surehold.data.models.runner import ModelLimits, ModelRunner
 from surehold.queries import Schema
 
 def model(block):
@@ -208,7 +208,7 @@ def model(block):
         (lambda x: [0 for _ in iter(int, 1)])(0)  # for ever, and never lets another thread run
     return block[:, 0]
 
-runner = ModelRunner(payload_of(model), Schema.of({"x": "float"}), "scores", Limits(50.0))
+runner = ModelRunner(payload_of(model), Schema.of({"x": "float"}), "scores", ModelLimits(50.0))
 runner.probe()
 print(runner._crew.children[0]._process.pid, flush=True)
 list(runner.evaluate([pl.DataFrame({"x": [1.0]})]))
@@ -285,7 +285,7 @@ def test_the_child_does_not_run_the_script_of_its_parent(tmp_path):
 @pytest.mark.parametrize("name", ["seconds_per_block", "seconds_in_all", "memory_bytes"])
 def test_limits_are_checked(name):
     with pytest.raises(InvalidInput, match=name):
-        Limits(**{name: 0})
+        ModelLimits(**{name: 0})
 
 
 def test_models_of_one_kind_take_turns_in_the_same_processes(monkeypatch):

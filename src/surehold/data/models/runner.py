@@ -52,7 +52,7 @@ _SAFETY = 3.0
 
 
 @dataclass(frozen=True)
-class Limits:
+class ModelLimits:
     """What a model may use.
 
     ``seconds_per_block`` is for one call of the model, however many records it is given, so that
@@ -105,7 +105,7 @@ class ModelRunner:
         payload: ModelPayload,
         features: Schema,
         want: Want,
-        limits: Limits | None = None,
+        limits: ModelLimits | None = None,
         cell: int | None = None,
     ) -> None:
         if os.name != "posix":
@@ -119,7 +119,7 @@ class ModelRunner:
             hint = 'make the payload with takes="arrow", or leave texts out'
             raise InvalidInput("the features", "numbers for a callable", texts, hint)
         self.payload, self.features, self.want = payload, features, want
-        self.limits = Limits() if limits is None else limits
+        self.limits = ModelLimits() if limits is None else limits
         self._cell = cell
         if payload.kind == "onnx":
             from surehold.data.models.rows import only_single
@@ -204,9 +204,9 @@ class ModelRunner:
         if worst > allowed:
             required = f"one that takes at most {allowed:,.4g} seconds for {records:,} records"
             got = f"one that may take {worst:,.4g}, at {probe.cell:,} records a call"
-            hint = "raise seconds_in_all (Limits), or use a smaller model"
+            hint = "raise seconds_in_all (ModelLimits), or use a smaller model"
             if not self._is_onnx:
-                hint = "leave seconds_in_all (Limits) out: each call has seconds_per_block"
+                hint = "leave seconds_in_all (ModelLimits) out: each call has seconds_per_block"
             raise InvalidInput("the model", required, got, hint)
 
     @property
@@ -247,4 +247,4 @@ def _checked(blocks: Iterable[pl.DataFrame], features: Schema) -> Iterator[pl.Da
         yield block
 
 
-__all__ = ["Limits", "ModelRunner", "Probe", "Result"]
+__all__ = ["ModelLimits", "ModelRunner", "Probe", "Result"]
