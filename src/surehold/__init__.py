@@ -31,7 +31,7 @@ from surehold.errors import (
 
 if TYPE_CHECKING:
     from surehold.client import RemoteSession, connect
-    from surehold.data.models.runner import ModelLimits
+    from surehold.data.process.runner import ModelLimits
     from surehold.data.statistics import Statistic
     from surehold.planning import ComparisonRow, Paces, Plan, compare, plan
     from surehold.queries import (
@@ -173,7 +173,7 @@ __all__ = [
 # Where each name that is not an error lives: its module is loaded when the name is used.
 _HOMES = {
     "surehold.client": ("RemoteSession", "connect"),
-    "surehold.data.models.runner": ("ModelLimits",),
+    "surehold.data.process.runner": ("ModelLimits",),
     "surehold.data.statistics": ("Statistic",),
     "surehold.planning": (
         "ComparisonRow",

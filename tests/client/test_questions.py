@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import surehold as sh
 from client.scripted import error, reply, scripted
-from data.models.onnx_graphs import FLOAT, model, node
+from support.onnx_graphs import FLOAT, model, node
 from support.workload import CASES
 from surehold.client.questions import payloads_of, selection, written
 from surehold.queries import query_of

@@ -35,8 +35,8 @@ from data.scored import (
 )
 from support.noise_sources import NoNoise
 from support.runtime import adaptive_plan
-from surehold.data.models.crew import close_idle
-from surehold.data.models.runner import ModelLimits
+from surehold.data.process.crew import close_idle
+from surehold.data.process.runner import ModelLimits
 from surehold.errors import InvalidInput
 from surehold.queries import (
     accuracy,
@@ -216,7 +216,7 @@ def _relu():
 
 def test_an_evaluation_that_fails_is_charged_once_and_can_be_asked_again(dataset, monkeypatch):
     """For want of memory, say: no record is the reason, and nothing is answered."""
-    from surehold.data.models import evaluation
+    from surehold.data.process import evaluation
 
     dataset.limit_models(ModelLimits())
     session = dataset.session()
@@ -244,7 +244,7 @@ def test_an_evaluation_that_fails_is_charged_once_and_can_be_asked_again(dataset
 )
 def test_an_evaluation_that_lacks_something_gives_no_values(dataset, monkeypatch, missing, says):
     """All values lost would be an answer that one record, or a busy machine, has decided."""
-    from surehold.data.models import child, evaluation
+    from surehold.data.process import child, evaluation
 
     dataset.limit_models(ModelLimits())
     session = dataset.session()

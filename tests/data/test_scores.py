@@ -48,7 +48,7 @@ from data.scored import (
 )
 from surehold.data import scores
 from surehold.data.known_sums import BLOCK
-from surehold.data.models.crew import close_idle
+from surehold.data.process.crew import close_idle
 from surehold.errors import InvalidInput
 from surehold.queries import (
     accuracy,

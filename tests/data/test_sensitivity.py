@@ -42,8 +42,8 @@ from data.universe import (
 )
 from surehold.data import scores
 from surehold.data.gradients import Gradients
-from surehold.data.models.crew import close_idle
-from surehold.data.models.runner import ModelLimits, ModelRunner, Result
+from surehold.data.process.crew import close_idle
+from surehold.data.process.runner import ModelLimits, ModelRunner, Result
 from surehold.data.records_store import GrowingData
 from surehold.data.statistics import Statistic
 from surehold.mechanisms.exponential import ExponentialMechanism

@@ -21,10 +21,10 @@ from typing import Any
 import surehold as sh
 from surehold import files
 from surehold.data import records_store, segments
-from surehold.data.models.payload import payload_of
 from surehold.ledger.draft import Draft
 from surehold.ledger.store import Store
 from surehold.ledger.witness import Witness
+from surehold.models.payload import payload_of
 from surehold.server.tokens import TokenBook
 from surehold.session import dataset as datasets
 from surehold.session.dataset import Dataset

@@ -17,7 +17,7 @@ from queries.generators import written as spelled
 from queries.wrong_types import check
 from support.noise_sources import NoNoise
 from support.runtime import adaptive_plan
-from surehold.data.models.runner import Result
+from surehold.data.process.runner import Result
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries import (
     Schema,

@@ -19,8 +19,8 @@ import pytest
 import surehold as sh
 from support.attacks import BITS, Analysis, Attack, Tally, World, check_fails, check_holds
 from support.noise_sources import FastSeededNoise, NoNoise
-from surehold.data.models.payload import ModelPayload
-from surehold.data.models.runner import Result
+from surehold.data.process.runner import Result
+from surehold.models.payload import ModelPayload
 from surehold.queries import Schema
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +29,7 @@ HALF = 0.5
 
 
 class InProcess:
-    """As :class:`surehold.data.models.runner.ModelRunner`, for callables that do nothing wrong."""
+    """As :class:`surehold.data.process.runner.ModelRunner`, for callables that do nothing wrong."""
 
     def __init__(self, payload: ModelPayload, features: Schema, *_: object) -> None:
         self._model = pickle.loads(payload.content)

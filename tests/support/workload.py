@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import surehold as sh
 from support.runtime import record
 from surehold.data import scores
-from surehold.data.models.runner import Result
+from surehold.data.process.runner import Result
 from surehold.data.statistics import Statistic
 
 Floats = NDArray[np.float64]

@@ -10,7 +10,7 @@ from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries import Model, Query, Select, query_of
 
 if TYPE_CHECKING:
-    from surehold.data.models.payload import ModelPayload
+    from surehold.models.payload import ModelPayload
 
 
 def checked_query(query: object) -> Query | str:

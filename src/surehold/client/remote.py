@@ -36,8 +36,8 @@ from surehold.session.outlook import Outlook
 from surehold.session.session import checked_text
 
 if TYPE_CHECKING:
-    from surehold.data.models.payload import ModelPayload
     from surehold.data.records_store import Progress
+    from surehold.models.payload import ModelPayload
     from surehold.session import Session
 
 T = TypeVar("T")

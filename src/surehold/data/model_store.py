@@ -20,7 +20,7 @@ from surehold.errors import InvalidInput
 from surehold.queries import Model, ModelMeasure
 
 if TYPE_CHECKING:
-    from surehold.data.models.payload import ModelPayload
+    from surehold.models.payload import ModelPayload
 
 FOLDER = "models"
 _NAME = re.compile("onnx:([0-9a-f]{64})", re.ASCII)
@@ -50,7 +50,7 @@ class Shelf:
 
     def keep(self, model: bytes | str | Path) -> KeptModel:
         """Check a model and keep it, durably; the same again changes nothing."""
-        from surehold.data.models.payload import payload_of
+        from surehold.models.payload import payload_of
 
         payload = payload_of(model)
         if payload.kind != "onnx":
@@ -107,7 +107,7 @@ class Shelf:
         return found
 
     def _read(self, digest: str) -> ModelPayload | None:
-        from surehold.data.models.payload import payload_of
+        from surehold.models.payload import payload_of
 
         content = self._content(digest)
         return None if content is None else payload_of(content)
@@ -131,7 +131,7 @@ class Shelf:
         if payload is None:
             return measure
         if measure.target.values:
-            from surehold.data.models.payload import payload_of
+            from surehold.models.payload import payload_of
 
             classes = tuple(_label(value.value) for value in measure.target.values)
             payload = payload_of(payload.content, classes=classes)

@@ -40,7 +40,7 @@ from surehold.queries import (
 
 if TYPE_CHECKING:
     from surehold.data.gradients import Gradients
-    from surehold.data.models.runner import ModelLimits
+    from surehold.data.process.runner import ModelLimits
 
 SEAL_AT = 1 << 16
 """Pending records that are worth a segment."""

@@ -10,9 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from surehold.data.engines.polars_records import cells_by, numbers_of
-from surehold.data.models.evaluators import Want
-from surehold.data.models.runner import ModelLimits, ModelRunner, Result
 from surehold.data.pairs import Ratio, auc_pairs
+from surehold.data.process.evaluators import Want
+from surehold.data.process.runner import ModelLimits, ModelRunner, Result
 from surehold.errors import EvaluationFailed, InvalidInput, StorageFailed
 from surehold.queries.models import ModelMeasure
 

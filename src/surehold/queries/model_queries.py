@@ -195,7 +195,7 @@ def _made(
     bounds: tuple[float, float],
     bins: int,
 ) -> Any:
-    from surehold.data.models.payload import payload_of
+    from surehold.models.payload import payload_of
 
     if isinstance(features, str) or not isinstance(features, Sequence) or not features:
         raise InvalidInput("features", "a list of names of columns", features)

@@ -27,7 +27,7 @@ from surehold.queries.measure import GRID_BITS, Contrast
 from surehold.queries.schema import ColumnType, Schema
 
 if TYPE_CHECKING:
-    from surehold.data.models.payload import ModelPayload
+    from surehold.models.payload import ModelPayload
 
 Metric: TypeAlias = Literal[
     "accuracy", "zero_one", "log", "squared", "absolute", "brier", "confusion", "calibration"

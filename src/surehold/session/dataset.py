@@ -36,7 +36,7 @@ from surehold.session.session import Session, checked_text
 from surehold.session.transcript import Transcript
 
 if TYPE_CHECKING:
-    from surehold.data.models.runner import ModelLimits
+    from surehold.data.process.runner import ModelLimits
 
 
 def append_again(key: str) -> str:

@@ -1,0 +1,265 @@
+"""Records on their way to a model: written by the parent, read by the child without a copy.
+
+Numbers alone come as the matrix that most models want, float64 with NaN for what is missing, one
+column after the other as they are kept; texts, and models that take Arrow, as a record batch.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surehold.data.process.channel import SharedBytes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Form: TypeAlias = Literal["matrix", "arrow"]
+Floats: TypeAlias = NDArray[np.float64]
+
+
+class Block(ABC):
+    """Records that a part can be taken of."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many there are."""
+
+    @abstractmethod
+    def slice(self, start: int, stop: int) -> Any:
+        """A range, not to be written to."""
+
+    @abstractmethod
+    def take(self, rows: NDArray[np.intp]) -> Any:
+        """Chosen records, as a copy."""
+
+    @abstractmethod
+    def filled(self, start: int, stop: int, filling: Block) -> Any:
+        """A range, filled up from its end on with the rows of another block in the same places."""
+
+    @abstractmethod
+    def lightest(self, rows: NDArray[np.intp]) -> int:
+        """One of the chosen records, fit to be repeated many times."""
+
+    @abstractmethod
+    def missing(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of the chosen records have a missing value."""
+
+
+class MatrixBlock(Block):
+    """Rows of a matrix, in Fortran's order, whatever part of it is given to a model.
+
+    The order decides in which way a matrix product is summed, and so the last bit of it.
+    """
+
+    def __init__(self, matrix: Floats) -> None:
+        self._matrix = matrix
+
+    def __len__(self) -> int:
+        return len(self._matrix)
+
+    def slice(self, start: int, stop: int) -> Floats:
+        """A view."""
+        return self._matrix[start:stop]
+
+    def take(self, rows: NDArray[np.intp]) -> Floats:
+        """A matrix of its own."""
+        return self._matrix.T.take(rows, axis=1).T
+
+    def filled(self, start: int, stop: int, filling: Block) -> Floats:
+        """A matrix of its own, of as many rows as the other."""
+        matrix = filling.take(np.arange(len(filling)))
+        matrix[: stop - start] = self._matrix[start:stop]
+        return np.asarray(matrix, np.float64)
+
+    def lightest(self, rows: NDArray[np.intp]) -> int:
+        """All are alike."""
+        return int(rows[0])
+
+    def missing(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Where there is a NaN."""
+        return np.asarray(np.isnan(self._matrix[rows]).any(axis=1))
+
+
+class ArrowBlock(Block):
+    """Rows of a record batch."""
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+
+    def __len__(self) -> int:
+        return int(self._batch.num_rows)
+
+    def slice(self, start: int, stop: int) -> Any:
+        """A view."""
+        return self._batch.slice(start, stop - start)
+
+    def take(self, rows: NDArray[np.intp]) -> Any:
+        """A batch of its own."""
+        import pyarrow as pa
+
+        return self._batch.take(pa.array(rows))
+
+    def filled(self, start: int, stop: int, filling: Block) -> Any:
+        """A batch of its own, of as many rows as the other."""
+        import pyarrow as pa
+
+        rest = filling.slice(stop - start, len(filling))
+        table = pa.Table.from_batches([self.slice(start, stop), rest.cast(self._batch.schema)])
+        [batch] = table.combine_chunks().to_batches()
+        return batch
+
+    def lightest(self, rows: NDArray[np.intp]) -> int:
+        """The one with the shortest texts: repeated, a long one would fill the memory."""
+        import pyarrow.compute as pc
+
+        lengths = np.zeros(self._batch.num_rows, np.int64)
+        for column in self._batch.columns:
+            if column.type in _texts():
+                found = pc.fill_null(pc.binary_length(column), 0)
+                lengths += found.to_numpy(zero_copy_only=False)
+        return int(rows[lengths[rows].argmin()])
+
+    def missing(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Where there is a null."""
+        found = np.zeros(self._batch.num_rows, np.bool_)
+        for column in self._batch.columns:
+            if column.null_count:
+                found |= column.is_null().to_numpy(zero_copy_only=False)
+        return found[rows]
+
+
+# ----------------------------------------------------------------------------- the parent
+
+
+def write_block(frame: pl.DataFrame, form: Form, memory: SharedBytes, longest: int) -> int:
+    """Write a frame of the model's columns, in the model's order; the bytes it takes.
+
+    Texts of more than ``longest`` bytes are missing, so that what a block takes has a bound.
+    """
+    if form == "matrix":
+        return _write_matrix(frame, memory)
+    return _write_arrow(_shortened(frame, longest), memory)
+
+
+def _shortened(frame: pl.DataFrame, longest: int) -> pl.DataFrame:
+    import polars as pl
+
+    texts = pl.selectors.string()
+    return frame.with_columns(pl.when(texts.str.len_bytes() <= longest).then(texts))
+
+
+def matrix_of(frame: pl.DataFrame) -> MatrixBlock:
+    """A frame of numbers as a block of this process."""
+    matrix = np.empty((frame.width, frame.height))
+    _fill(matrix, frame)
+    return MatrixBlock(matrix.T)
+
+
+def _write_matrix(frame: pl.DataFrame, memory: SharedBytes) -> int:
+    rows, width = frame.shape
+    size = rows * width * 8
+    memory.reserve(max(size, 1))
+    _fill(np.frombuffer(memory.view(size), np.float64).reshape(width, rows), frame)
+    return size
+
+
+def _fill(matrix: Floats, frame: pl.DataFrame) -> None:
+    import polars as pl
+
+    for at, column in enumerate(frame.iter_columns()):
+        if column.null_count():
+            column = column.cast(pl.Float64).fill_null(math.nan)
+        matrix[at] = column.to_numpy()
+
+
+def _write_arrow(frame: pl.DataFrame, memory: SharedBytes) -> int:
+    import polars as pl
+    import pyarrow as pa
+
+    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
+    batches = table.to_batches()
+    counter = pa.MockOutputStream()
+    for sink in (counter, None):
+        if sink is None:
+            size = counter.size()
+            memory.reserve(size)
+            sink = pa.FixedSizeBufferWriter(pa.py_buffer(memory.view(size)))
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+    return int(size)
+
+
+# ------------------------------------------------------------------------------ the child
+
+
+def read_block(memory: SharedBytes, form: Form, rows: int, size: int, width: int) -> Block:
+    """The block that was written."""
+    if form == "matrix":
+        matrix = np.frombuffer(memory.view(size), np.float64)
+        return MatrixBlock(matrix.reshape(width, rows).T)
+    import pyarrow as pa
+
+    reader = pa.ipc.open_stream(pa.py_buffer(memory.view(size)))
+    table = reader.read_all().combine_chunks()
+    [batch] = table.to_batches()
+    return ArrowBlock(_usual(batch))
+
+
+def _texts() -> tuple[Any, ...]:
+    import pyarrow as pa
+
+    return (pa.string(), pa.large_string())
+
+
+def _usual(batch: Any) -> Any:
+    """Texts as the string type that everybody knows; the parent sees to it that they fit."""
+    import pyarrow as pa
+
+    for at, field in enumerate(batch.schema):
+        if field.type == pa.large_string():
+            column = batch.column(at).cast(pa.string())
+            batch = batch.set_column(at, field.with_type(pa.string()), column)
+    return batch
+
+
+LONGEST = 1 << 10
+"""Bytes of a text that is given to an ONNX model. A record with a longer one has no value."""
+LONGEST_OF_OWN = 1 << 16
+"""The same for code of one's own, where a longer text is missing."""
+_LONGEST_TEXT = "\U0001f600" + "a" * (LONGEST - 4)
+"""Of all texts of so many bytes that which takes most once it is read: four bytes a letter."""
+
+Like: TypeAlias = Literal[0, 1, 2]
+EVERY = -1
+
+
+def made_up(
+    kinds: Sequence[tuple[str, str]], form: Form, rows: int, like: Like, gap: int | None
+) -> Block:
+    """Rows that nobody has, of columns of these names and types.
+
+    They are of zeros and empty texts (``like`` is 0), ones and short texts (1), or ones and the
+    longest texts (2), with a gap in a column, or in every one.
+    """
+    number, text = min(like, 1), ("", "a", _LONGEST_TEXT)[like]
+    if form == "matrix":
+        matrix = np.full((len(kinds), rows), float(number))
+        if gap is not None:
+            matrix[slice(None) if gap == EVERY else gap] = np.nan
+        return MatrixBlock(matrix.T)
+    import pyarrow as pa
+
+    types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.string()}
+    values = {"int": number, "float": float(number), "bool": bool(number), "str": text}
+    columns = [
+        pa.array([None if gap in (at, EVERY) else values[kind]] * rows, types[kind])
+        for at, (_, kind) in enumerate(kinds)
+    ]
+    return ArrowBlock(pa.RecordBatch.from_arrays(columns, names=[name for name, _ in kinds]))

@@ -1,0 +1,339 @@
+"""One evaluation: blocks in, values out, in order, whatever happens to the children.
+
+What a child is lost to depends on whose model it is. Code of the analyst's own may hang or end its
+process on a record: the call counts as failed, and another child goes on with the search
+(:mod:`.trial`). An ONNX model can do neither, so that the call is simply made again; if that does
+not help, or for other reasons of the machine's, the evaluation fails as a whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from surehold.data.process.blocks import LONGEST, LONGEST_OF_OWN, write_block
+from surehold.data.process.channel import BARRED, GOOD, GROUP, Gone, Message, Notes
+from surehold.data.process.child import Child
+from surehold.data.process.crew import START_SECONDS, Crew
+from surehold.data.process.probe import MOST_NUMBERS, Probe
+from surehold.errors import EvaluationFailed, SureholdError
+
+Truths: TypeAlias = NDArray[np.bool_]
+Found: TypeAlias = tuple[NDArray[Any], Truths]
+
+ROWS = 1 << 16
+"""Records that are handed over at a time, if the model is quick."""
+_PIECE_SECONDS = 0.5
+_BYTES = 1 << 28
+_MOST_STRAYS = 3
+_BESIDES = 60.0
+"""Seconds that a child may take between two calls of the model."""
+
+
+def found_in(notes: Notes, width: int | None, classes: int) -> Found:
+    """The values of a block and which of them there are; the others are -1, or NaN.
+
+    A child that ran somebody's code may have written anything there.
+    """
+    values = notes.values
+    known = (values >= 0) & (values < classes) if width is None else np.isfinite(values).all(axis=1)
+    known &= notes.verdicts == GOOD
+    if not known.all():
+        values = values.copy()
+        values[~known] = -1 if width is None else np.nan
+    return values, known
+
+
+@dataclass(eq=False)
+class _Whole:
+    """A block of the caller's, and what is known of its values."""
+
+    values: NDArray[Any]
+    known: Truths
+    missing: int
+
+
+@dataclass(eq=False)
+class _Job:
+    """A piece of a block, in a slot of a child."""
+
+    whole: _Whole
+    start: int
+    slot: int
+    notes: Notes
+    message: Message
+    lost: list[list[int]] = field(default_factory=list)
+    strays: int = 0
+    calls: int = -1
+    since: float = 0.0
+
+    @property
+    def rows(self) -> int:
+        return len(self.notes.verdicts)
+
+
+class Evaluation:
+    """Hands pieces of blocks to children and collects what they find.
+
+    ``seconds`` are for one call of the model, ``in_all`` those for an ONNX model's evaluation.
+    """
+
+    def __init__(
+        self, crew: Crew, probe: Probe, seconds: float, in_all: float | None = None
+    ) -> None:
+        self._crew, self._probe = crew, probe
+        self._seconds, self._in_all = seconds, in_all
+        self._is_onnx = crew.order.payload.kind == "onnx"
+        self._longest = LONGEST if self._is_onnx else LONGEST_OF_OWN
+        self._columns = [name for name, _ in probe.loaded.columns]
+        self._width = None if crew.order.want == "labels" else probe.loaded.width
+        classes = crew.order.payload.classes
+        self._classes = max(2, probe.loaded.width) if classes is None else len(classes)
+        self._queues: dict[Child, deque[_Job]] = {child: deque() for child in crew.children}
+        self._spent, self._begun = 0.0, 0.0
+        self._number = 0
+        # Parts of a cell that failed are only on trial: whatever takes too long is cut up further.
+        self._group_seconds = min(seconds, max(0.5, 20 * probe.seconds))
+        texts = [kind for _, kind in probe.loaded.columns].count("str")
+        rows = min(ROWS, MOST_NUMBERS // len(self._columns))
+        rows = min(rows, _BYTES // (LONGEST * texts)) if texts else rows
+        cells = max(rows // probe.cell, 1)
+        if probe.seconds > 0:
+            cells = max(min(cells, int(_PIECE_SECONDS / probe.seconds)), 1)
+        self._rows = probe.cell * cells
+        self._waited = 0.0
+
+    def run(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Found]:
+        """The values of each block, and which of them there are."""
+        self._crew.spread()
+        wholes: deque[_Whole] = deque()
+        for block in blocks:
+            whole = self._whole(block.height)
+            wholes.append(whole)
+            frame = block if block.columns == self._columns else block.select(self._columns)
+            for start in range(0, block.height, self._rows):
+                self._begun = time.monotonic()
+                self._hand_over(whole, start, frame.slice(start, self._rows))
+                self._spent += time.monotonic() - self._begun
+            yield from self._finished(wholes)
+        while wholes:
+            self._begun = time.monotonic()
+            self._wait()
+            self._spent += time.monotonic() - self._begun
+            yield from self._finished(wholes)
+
+    def close(self) -> None:
+        """End the children that are still at work."""
+        for child, queue in self._queues.items():
+            if queue:
+                self._crew.kill(child)
+                queue.clear()
+        self._crew.waited += self._waited
+
+    # ------------------------------------------------------------------------- the blocks
+
+    def _whole(self, rows: int) -> _Whole:
+        shape = rows if self._width is None else (rows, self._width)
+        values = np.empty(shape, np.int32 if self._width is None else np.float64)
+        return _Whole(values, np.zeros(rows, np.bool_), rows)
+
+    def _finished(self, wholes: deque[_Whole]) -> Iterator[Found]:
+        while wholes and not wholes[0].missing:
+            whole = wholes.popleft()
+            yield whole.values, whole.known
+
+    def _hand_over(self, whole: _Whole, start: int, piece: pl.DataFrame) -> None:
+        """Give a piece to a child, when one has room for it."""
+        cells = -(-piece.height // self._probe.cell)
+        has_long = self._probe.loaded.form == "arrow" and not self._is_onnx
+        if has_long and cells > 1 and piece.estimated_size() > _BYTES:
+            # In two halves of whole cells, so that every record keeps its place in its cell.
+            half = cells // 2 * self._probe.cell
+            self._hand_over(whole, start, piece.slice(0, half))
+            self._hand_over(whole, start + half, piece.slice(half))
+            return
+        while (child := self._free()) is None:
+            self._wait()
+        try:
+            job = self._written(child, whole, start, piece)
+        except (OSError, MemoryError) as error:
+            raise EvaluationFailed("there is no memory for a block of records") from error
+        self._queue(child, job)
+
+    def _written(self, child: Child, whole: _Whole, start: int, piece: pl.DataFrame) -> _Job:
+        used = {job.slot for job in self._queues[child]}
+        slot = next(at for at in range(len(child.slots)) if at not in used)
+        rows, cell = piece.height, self._probe.cell
+        given = child.slots[slot].given
+        size = write_block(piece, self._probe.loaded.form, given, self._longest)
+        memory = child.slots[slot].found
+        cells = -(-rows // cell)
+        room = Notes.size(rows, self._width, cells)
+        memory.reserve(room)
+        notes = Notes(memory.view(room), rows, self._width, cells)
+        notes.clear()
+        for name in self._probe.gaps:
+            if piece[name].null_count():
+                notes.verdicts[piece[name].is_null().to_numpy()] = BARRED
+        self._number += 1
+        message: Message = {
+            "do": "evaluate",
+            "job": self._number,
+            "slot": slot,
+            "rows": rows,
+            "size": size,
+            "cell": cell,
+            "want": self._crew.order.want,
+            "lost": [],
+        }
+        return _Job(whole, start, slot, notes, message)
+
+    # ----------------------------------------------------------------------- the children
+
+    def _free(self) -> Child | None:
+        """The child with the least to do, if it has room; another is started if it pays."""
+        crew = self._crew
+        first = crew.children[0]
+        if not first.is_running:
+            self._revive(first)
+        ready = [
+            child for child in crew.children if child.is_running and not crew.is_loading(child)
+        ]
+        ready = ready or [first]
+        child = min(ready, key=lambda child: len(self._queues[child]))
+        if len(self._queues[child]) < len(child.slots):
+            return child
+        # A quick model keeps one child less busy than us, and a second would only be in the way.
+        if self._waited > self._spent / 2:
+            with contextlib.suppress(SureholdError):  # one is enough
+                crew.start_another(self._waited)
+        return None
+
+    def _queue(self, child: Child, job: _Job) -> None:
+        queue = self._queues[child]
+        if not queue:
+            job.since = time.monotonic()
+        queue.append(job)
+        try:
+            child.send(job.message)
+        except Gone:
+            self._revive(child)
+
+    def _wait(self) -> None:
+        """Until a child says something or has had its time."""
+        if self._in_all is not None and self._left_in_all() <= 0:
+            raise EvaluationFailed(f"it took more than {self._in_all:g} seconds in all")
+        crew = self._crew
+        poll = select.poll()
+        running = {child: child.watched for child in crew.children if child.is_running}
+        for watched in running.values():
+            for handle, events in watched.items():
+                poll.register(handle, events)
+        begin = time.monotonic()
+        ready = {handle for handle, _ in poll.poll(self._patience() * 1000)}
+        self._waited += time.monotonic() - begin
+        for child, watched in running.items():
+            try:
+                if not ready.isdisjoint(watched):
+                    self._hear(child)
+                else:
+                    self._check(child)
+            except Gone:
+                self._revive(child)
+
+    def _hear(self, child: Child) -> None:
+        while (message := child.receive(0.0)) is not None:
+            if self._crew.is_loading(child):
+                try:
+                    self._crew.hear(child, message)
+                except SureholdError as error:  # it could be loaded before
+                    self._crew.alone = True
+                    if self._queues[child]:
+                        raise EvaluationFailed("the model can't be loaded any more") from error
+                    return
+                if self._queues[child]:
+                    self._queues[child][0].since = time.monotonic()
+                continue
+            queue = self._queues[child]
+            if queue and message.get("failed") == queue[0].message["job"]:
+                raise EvaluationFailed("a call of the model failed, for want of memory say")
+            if not queue or message.get("done") != queue[0].message["job"]:
+                raise Gone
+            self._collect(queue.popleft())
+            if queue:
+                queue[0].since = time.monotonic()
+
+    def _collect(self, job: _Job) -> None:
+        whole, stop = job.whole, job.start + job.rows
+        values, known = found_in(job.notes, self._width, self._classes)
+        whole.values[job.start : stop] = values
+        whole.known[job.start : stop] = known
+        whole.missing -= job.rows
+
+    # ------------------------------------------------------------------------ the failures
+
+    def _patience(self) -> float:
+        """Seconds until the first limit that somebody may reach, or a call may have begun."""
+        left = [self._group_seconds / 4]
+        if self._in_all is not None:
+            left.append(self._left_in_all())
+        left += [self._left(child) for child in self._crew.children if child.is_running]
+        return max(min(left), 0.001)
+
+    def _left(self, child: Child) -> float:
+        """Seconds that a child may go on as it does now."""
+        queue, now = self._queues[child], time.monotonic()
+        if self._crew.is_loading(child):
+            return START_SECONDS - self._crew.loading_for(child)
+        if not queue:
+            return START_SECONDS
+        job = queue[0]
+        begun, stage, *_, calls = (int(value) for value in job.notes.call[:6])
+        if begun:
+            limit = self._group_seconds if stage == GROUP else self._seconds
+            return limit - (now - begun / 1e9)
+        if calls != job.calls:
+            job.calls, job.since = calls, now
+        return _BESIDES + self._seconds - (now - job.since)
+
+    def _check(self, child: Child) -> None:
+        if child.is_running and self._left(child) <= 0:
+            raise Gone
+
+    def _revive(self, child: Child) -> None:
+        """Put another child in the place of one that hangs or is dead, to go on with its work."""
+        crew, queue = self._crew, self._queues[child]
+        crew.kill(child)
+        if queue:
+            call = queue[0].notes.call
+            if call[0] and not self._is_onnx:
+                queue[0].lost.append([int(value) for value in call[1:5]])
+            else:
+                queue[0].strays += 1
+            call[0] = 0
+            queue[0].since = time.monotonic()
+            if queue[0].strays > _MOST_STRAYS:
+                raise EvaluationFailed("its process ended, or took too long, again and again")
+        elif child is not crew.children[0]:
+            return
+        try:
+            crew.begin(child)
+            for job in queue:
+                child.send(job.message | {"lost": job.lost})
+        except Gone:
+            pass  # it is found out when it is waited for
+        except SureholdError as error:
+            raise EvaluationFailed("no process could be started for the model") from error
+
+    def _left_in_all(self) -> float:
+        assert self._in_all is not None
+        return self._in_all - self._spent - (time.monotonic() - self._begun)

@@ -1,0 +1,231 @@
+"""Evaluation in this process, for the linear models of scikit-learn itself.
+
+They can neither hang nor grow, and run no code of the analyst's, so that they need no process of
+their own; sending them the records would take longer than evaluating them. Whatever else is said
+about models holds for them too: cells of one size, and a search for the records that fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from surehold.data.process.blocks import MatrixBlock, made_up, matrix_of
+from surehold.data.process.channel import BARRED, Notes
+from surehold.data.process.crew import Loaded
+from surehold.data.process.evaluation import Found, found_in
+from surehold.data.process.evaluators import EstimatorEvaluator, Want, WrongAnswer
+from surehold.data.process.probe import Probe, check_slip, sizes
+from surehold.data.process.trial import Trial
+from surehold.errors import InvalidInput
+from surehold.models.base import Unfit
+from surehold.models.extras import optional
+from surehold.models.payload import ModelPayload, pickled_modules
+from surehold.queries import ColumnType, Schema
+
+_THREADS = 2
+_ROWS = 3
+
+
+@lru_cache(maxsize=16)
+def local_model(
+    payload: ModelPayload, features: Schema, want: Want, cell: int | None
+) -> LocalModel | None:
+    """The model of this process, or None if it is none to be evaluated here."""
+    texts = any(kind is ColumnType.STR for _, kind in features)
+    return None if texts or not _is_light(payload) else LocalModel(payload, features, want, cell)
+
+
+def _is_light(payload: ModelPayload) -> bool:
+    """Whether it is a linear model of scikit-learn's own.
+
+    The first module that a pickle names is that of its class. RANSAC has any estimator inside.
+    """
+    if payload.kind != "sklearn":
+        return False
+    home = next(pickled_modules(payload.content), "")
+    is_linear = home.startswith("sklearn.linear_model.") and not home.endswith("._ransac")
+    return is_linear and payload.is_plain
+
+
+class LocalModel:
+    """A model of this process."""
+
+    def __init__(
+        self, payload: ModelPayload, features: Schema, want: Want, cell: int | None
+    ) -> None:
+        columns = [(name, kind.value) for name, kind in features]
+        try:
+            self._evaluator = EstimatorEvaluator(payload.content, columns, want)
+        except Unfit as error:
+            raise InvalidInput("the model", "one that can be used here", str(error)) from None
+        self._want: Want = want
+        self._names = [name for name, _ in self._evaluator.columns]
+        self._width = None if want == "labels" else self._evaluator.width
+        self._classes = len(payload.classes or ())
+        self._cell = cell or sizes(columns)[-1]
+        self._gaps: tuple[str, ...] = ()
+        self._probe: Probe | None = None
+
+    def probe(self) -> Probe:
+        """Try made-up rows, once; InvalidInput for what is no value for each of them."""
+        if self._probe is None:
+            self._probe = self._probed()
+        return self._probe
+
+    def _probed(self) -> Probe:
+        evaluator = self._evaluator
+        loaded = Loaded(evaluator.form, evaluator.width, tuple(evaluator.columns))
+        try:
+            self._tried(None)
+        except WrongAnswer as error:
+            raise InvalidInput("the model", "a value for each record", str(error)) from None
+        except Exception as error:
+            raised = f"{type(error).__name__}: {error}"
+            check_slip(raised)
+            return Probe(loaded, self._cell, 0.0, True, ())
+        self._gaps = tuple(name for at, name in enumerate(self._names) if self._is_gap(at))
+        block = made_up(evaluator.columns, "matrix", self._cell, 0, None)
+        begin = time.monotonic()
+        evaluator(block.slice(0, self._cell), self._want)
+        return Probe(loaded, self._cell, time.monotonic() - begin, False, self._gaps)
+
+    def _tried(self, gap: int | None) -> None:
+        block = made_up(self._evaluator.columns, "matrix", _ROWS, 0, gap)
+        self._evaluator(block.slice(0, _ROWS), self._want)
+
+    def _is_gap(self, at: int) -> bool:
+        try:
+            self._tried(at)
+        except Exception:
+            return True
+        return False
+
+    def values(self, block: pl.DataFrame) -> Found:
+        """The values of one block; any thread may ask."""
+        frame = block.select(self._names) if block.columns != self._names else block
+        cells = -(-frame.height // self._cell)
+        memory = memoryview(bytearray(Notes.size(frame.height, self._width, cells)))
+        notes = Notes(memory, frame.height, self._width, cells)
+        for name in self._gaps:
+            if frame[name].null_count():
+                notes.verdicts[frame[name].is_null().to_numpy()] = BARRED
+        with np.errstate(all="ignore"):
+            Trial(self._evaluator, _MATRICES.of(frame), self._want, notes, self._cell).run()
+        return found_in(notes, self._width, self._classes)
+
+
+class Matrices:
+    """The matrices of blocks that were evaluated lately: a loop over models makes them once.
+
+    A block is known by where its columns lie in memory, which nobody else can be given as long as
+    they are kept here. Columns with missing values, of truth values, or in several pieces do not
+    lie anywhere as numbers, and their blocks are made anew.
+    """
+
+    def __init__(self, most: int = 1 << 28) -> None:
+        self._most, self._bytes = most, 0
+        self._known: OrderedDict[tuple[int, ...], tuple[list[Any], MatrixBlock]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, frame: pl.DataFrame) -> MatrixBlock:
+        """The matrix of a frame of numbers."""
+        columns = frame.get_columns()
+        if not all(map(_lies_as_numbers, columns)):
+            return matrix_of(frame)
+        arrays = [column.to_numpy(allow_copy=False) for column in columns]
+        key = (frame.height, *(array.__array_interface__["data"][0] for array in arrays))
+        with self._lock:
+            found = self._known.get(key)
+            if found is not None:
+                self._known.move_to_end(key)
+                return found[1]
+        made = matrix_of(frame)
+        size = 8 * frame.height * len(columns)
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = (arrays, made)
+                self._bytes += size
+            while self._bytes > self._most:
+                (height, *places), _ = self._known.popitem(last=False)
+                self._bytes -= 8 * height * len(places)
+        return made
+
+
+def _lies_as_numbers(column: pl.Series) -> bool:
+    is_whole = column.n_chunks() == 1 and not column.null_count()
+    return is_whole and column.dtype in (pl.Float64, pl.Int64)
+
+
+_MATRICES = Matrices()
+
+
+class LocalEvaluation:
+    """One evaluation: blocks in, values out, in order, a few blocks ahead of whoever takes them."""
+
+    def __init__(self, model: LocalModel) -> None:
+        self._model = model
+
+    def run(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Found]:
+        """The values of each block, and which of them there are."""
+        waiting: deque[Future[Found]] = deque()
+        with _ALONE, ThreadPoolExecutor(_THREADS, "surehold-model") as pool:
+            for block in blocks:
+                waiting.append(pool.submit(self._model.values, block))
+                if len(waiting) > 2 * _THREADS:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+    def close(self) -> None:
+        """Nothing is left to end."""
+
+
+class _OneThreadEach:
+    """As long as anybody is in it, linear algebra takes one thread for each that calls it.
+
+    Otherwise each of two callers has two, and they wait for each other.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._controller: Any = None
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            pools = optional("threadpoolctl")
+            if self._inside == 1 and pools is not None:
+                self._controller = self._controller or pools.ThreadpoolController()
+                self._limits = self._controller.limit(limits=1, user_api="blas")
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._limits is not None:
+                with contextlib.suppress(Exception):
+                    self._limits.restore_original_limits()
+                self._limits = None
+
+
+_ALONE = _OneThreadEach()
+
+
+def _forget() -> None:
+    """In a process that was just forked, where nobody is inside."""
+    global _ALONE
+    _ALONE = _OneThreadEach()
+
+
+os.register_at_fork(after_in_child=_forget)

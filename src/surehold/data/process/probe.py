@@ -1,0 +1,232 @@
+"""What is found out about a model before any record is read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from surehold.data.process.blocks import EVERY, Like
+from surehold.data.process.channel import Gone, Message
+from surehold.data.process.crew import Crew, Loaded
+from surehold.errors import InvalidInput
+
+CELLS = (64, 512, 4096, 65536)
+"""How many records a model is called on at a time. So many that the shape of a call does not show
+in the last bit, and all multiples of what vector instructions take."""
+FEW = (1, 8)
+"""Of which a model is given so few at a time that needs much time or memory for each."""
+MOST_NUMBERS = 1 << 22
+"""Records times columns of a cell, unless it is of the smallest size."""
+MOST_TEXTS = 1 << 12
+"""The same for columns of texts, of which each takes much more."""
+_UNTRIED = 512
+_ROWS = 3
+_QUICK = 0.25
+"""Seconds that a call may take: an evaluation of few records costs one, and so does a search."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A model's ways.
+
+    ``cell`` is how many records it is called on at a time, and ``seconds`` about what that takes.
+    ``raises`` says that it raised on made-up rows, as code of one's own may rightly do. ``gaps``
+    are the columns in which it can't bear a missing value: an estimator that gives a value for
+    made-up rows, but raises when a column of them is missing, is taken to do so for all records,
+    which then get no value without a call.
+    """
+
+    loaded: Loaded
+    cell: int
+    seconds: float
+    raises: bool
+    gaps: tuple[str, ...]
+
+
+def probed(crew: Crew, seconds: float, cell: int | None) -> Probe:
+    """Load and try the model, unless that was done before."""
+    known = crew.probes.get((cell, seconds))
+    if known is None:
+        prober = _Prober(crew, seconds)
+        is_onnx = crew.order.payload.kind == "onnx"
+        known = prober.onnx(cell) if is_onnx else prober.own_code(cell)
+        crew.probes[cell, seconds] = known
+    else:
+        crew.ready()
+    return known
+
+
+def sizes(columns: Iterable[tuple[str, str]], most: int = CELLS[-1]) -> list[int]:
+    """Sizes of cells that take up little memory."""
+    kinds = [kind for _, kind in columns]
+    most = min(most, MOST_NUMBERS // len(kinds))
+    if "str" in kinds:
+        most = min(most, MOST_TEXTS // kinds.count("str"))
+    return [cell for cell in CELLS if cell <= max(most, CELLS[0])]
+
+
+class _Prober:
+    def __init__(self, crew: Crew, seconds: float) -> None:
+        self._crew, self._seconds = crew, seconds
+        self._reason = ""
+
+    def onnx(self, cell: int | None) -> Probe:
+        """The largest cell that is quick and fits the memory, by made-up rows of every kind.
+
+        No record decides whether an ONNX model fails, so one that fails on made-up rows is refused.
+        """
+        loaded = self._loaded()
+        candidates = [*FEW, *sizes(loaded.columns)] if cell is None else [cell]
+        quick, took = [candidates[0]], 0.0
+        for size in candidates[1:]:
+            outcome, seconds = self._tried(size, 2)
+            if outcome != "fine" or seconds > _QUICK:
+                break
+            quick.append(size)
+            # Some 8 times as many records; that it takes 8 times as long is the worst to expect.
+            if seconds * 8 > _QUICK:
+                break
+        for size in reversed(quick):
+            outcome, took = self._all_kinds(size)
+            if outcome == "fine":
+                return Probe(loaded, size, took, False, ())
+        if outcome == "raised":
+            required = "one that gives a value for every record"
+            hint = "it was tried on made-up records; nothing was charged"
+            raise InvalidInput("the model", required, f"one that raises {self._reason}", hint)
+        raise _unusable(f"it takes more time or memory than it may for {size:,} made-up records")
+
+    def _all_kinds(self, rows: int) -> tuple[str, float]:
+        """What becomes of rows of every kind; the seconds of the slowest, the better of two each.
+
+        The first call takes the memory that later ones find.
+        """
+        longest = 0.0
+        for like, gap in _KINDS:
+            tries = [self._tried(rows, like, gap) for _ in range(2)]
+            failed = next((outcome for outcome, _ in tries if outcome != "fine"), None)
+            if failed is not None:
+                return failed, 0.0
+            longest = max(longest, min(seconds for _, seconds in tries))
+        return "fine", longest
+
+    def own_code(self, cell: int | None) -> Probe:
+        """The largest cell that is quick; a small one if it raises, as it may rightly do on zeros.
+
+        One that is not fine in the size that is asked for gets one record at a time.
+        """
+        loaded = self._loaded()
+        outcome, took = "raised", 0.0
+        like: Like = 0
+        for like in (0, 1):
+            outcome, took = self._tried(_ROWS if cell != 1 else 1, like)
+            if outcome == "fine":
+                break
+        if outcome != "fine":
+            check_slip(self._reason)
+            return Probe(loaded, cell or sizes(loaded.columns, _UNTRIED)[-1], 0.0, True, ())
+        if cell is None:
+            cell, took = self._measured(like, sizes(loaded.columns))
+        elif cell > _ROWS:
+            outcome, took = self._tried(cell, like)
+            if outcome != "fine":
+                return Probe(loaded, 1, 0.0, True, ())
+        gaps: tuple[str, ...] = ()
+        if self._crew.order.payload.kind == "sklearn":
+            gaps = tuple(
+                name
+                for at, (name, _) in enumerate(loaded.columns)
+                if self._tried(_ROWS, like, at)[0] == "raised"
+            )
+        return Probe(loaded, cell, took, False, gaps)
+
+    def _measured(self, like: Like, candidates: list[int]) -> tuple[int, float]:
+        """The largest cell that is quick, found from below; one if not even the least is fine."""
+        cell, took = 1, 0.0
+        for following in candidates:
+            if took * (following / cell) > _QUICK:
+                break
+            outcome, seconds = self._tried(following, like)
+            if outcome != "fine" or (seconds > _QUICK and following > CELLS[0]):
+                break
+            cell, took = following, seconds
+        while cell > 1 and took > _QUICK * 4:
+            cell, took = cell // 2, took / 2
+        return cell, took
+
+    def _loaded(self) -> Loaded:
+        self._crew.ready()
+        assert self._crew.loaded is not None
+        return self._crew.loaded
+
+    def _tried(self, rows: int, like: Like, gap: int | None = None) -> tuple[str, float]:
+        """The outcome for made-up rows, and the seconds it took."""
+        small = rows <= _ROWS and gap is None
+        message: Message = {
+            "do": "probe",
+            "rows": rows,
+            "like": like,
+            "gap": gap,
+            "want": self._crew.order.want,
+        }
+        child = self._crew.ready()
+        begin = time.monotonic()
+        try:
+            child.send(message)
+            reply = child.receive(self._seconds)
+            while reply is None and time.monotonic() - begin < self._seconds:
+                reply = child.receive(self._seconds - (time.monotonic() - begin))
+        except Gone:
+            self._crew.kill(child)
+            if small:
+                raise _unusable("it ends its process on made-up rows") from None
+            return "lost", 0.0
+        except BaseException:
+            self._crew.kill(child)
+            raise
+        if reply is None:
+            self._crew.kill(child)
+            if small:
+                raise _unusable(f"it takes over {self._seconds:g} seconds for three made-up rows")
+            return "lost", 0.0
+        outcome, seconds = str(reply.get("outcome")), float(reply.get("seconds", 0.0))
+        self._reason = str(reply.get("reason", ""))[:300]
+        if outcome == "wrong" and small:
+            required = f"one that returns {str(reply.get('reason', ''))[:200].split(', not')[0]}"
+            raise InvalidInput("the model", required, _got(reply))
+        return outcome, seconds
+
+
+_KINDS: tuple[tuple[Like, int | None], ...] = ((0, None), (2, None), (2, EVERY))
+
+
+def _got(reply: Message) -> str:
+    return str(reply.get("reason", ""))[:300].partition(", not ")[2]
+
+
+def _unusable(reason: str) -> InvalidInput:
+    return InvalidInput("the model", "one that can be used here", reason)
+
+
+def check_slip(reason: str) -> None:
+    """Refuse a model that raises what no record could be the reason of.
+
+    Other errors, on rows that nobody has, are no objection: zeros may be out of its range.
+    """
+    if reason.split(":")[0] in _SLIPS:
+        required = "one that can be called on records"
+        hint = "it was tried on a made-up record; nothing was charged"
+        raise InvalidInput("the model", required, f"one that raises {reason}", hint)
+
+
+_SLIPS = {
+    "AttributeError",
+    "ImportError",
+    "IndexError",
+    "ModuleNotFoundError",
+    "NameError",
+    "NotImplementedError",
+    "TypeError",
+    "UnboundLocalError",
+}

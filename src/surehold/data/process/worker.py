@@ -1,0 +1,205 @@
+"""The child: loads one model and evaluates blocks until its parent is gone.
+
+Started by :mod:`.child`, with descriptors of its own for messages; its standard input, output and
+error lead nowhere from the beginning, as what a model prints may hold records.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import select
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from surehold.data.process.blocks import Block, made_up, read_block
+from surehold.data.process.channel import Channel, Gone, Message, Notes, SharedBytes
+from surehold.data.process.evaluators import (
+    CallableEvaluator,
+    EstimatorEvaluator,
+    Evaluator,
+    WrongAnswer,
+)
+from surehold.data.process.onnx_cells import evaluate_cells
+from surehold.data.process.trial import Trial
+from surehold.models.base import Unfit
+
+_IMPORTS = 2 << 30
+"""Address space that importing what a model needs may take, on top of its memory."""
+_GRAINS = 128 << 20
+"""Address space that allocators may take at a time, which is more than a quarter of a tight limit:
+an ONNX model that fits with made-up rows fits with records, whatever was freed in between."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve until the parent hangs up."""
+    reading, writing, bell, ring, lifeline, content, *slots = map(int, arguments)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    die_with(lifeline)
+    np.seterr(all="ignore")
+    channel = Channel(reading, writing, bell, ring)
+    try:
+        channel.send({"hello": os.getpid()})
+        Worker(channel, content, slots).serve()
+    except Gone:
+        pass
+    finally:
+        os._exit(0)  # without what the model may have left for the end
+
+
+class Worker:
+    """A model, and the memory that it shares with its parent."""
+
+    def __init__(self, channel: Channel, content: int, slots: Sequence[int]) -> None:
+        self._channel = channel
+        self._content = SharedBytes(content, readable_only=True)
+        self._inputs = [SharedBytes(handle, readable_only=True) for handle in slots[::2]]
+        self._outputs = [SharedBytes(handle) for handle in slots[1::2]]
+        self._model: Evaluator | None = None
+        self._is_onnx = False
+        self._base: int | None = None
+        self._memory = 0
+        self._fillings: dict[int, Block] = {}
+
+    def serve(self) -> None:
+        """Answer messages, one after the other."""
+        while True:
+            message = self._channel.receive()
+            assert message is not None
+            self._channel.send(self._answers[message["do"]](self, message))
+
+    def _load(self, message: Message) -> Message:
+        memory: int = message["memory"]
+        self._is_onnx, self._fillings = message["kind"] == "onnx", {}
+        self._base = used_memory()
+        self._allow(memory + _IMPORTS)
+        try:
+            model = self._model = loaded(message, self._content.view(message["size"]))
+        except Unfit as error:
+            return {"unfit": str(error)}
+        except BaseException as error:
+            return {"unfit": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
+        self._base, self._memory = used_memory(), memory
+        self._allow(memory)
+        return {"form": model.form, "width": model.width, "columns": model.columns}
+
+    def _probe(self, message: Message) -> Message:
+        """Try made-up rows; the parent has no record yet, so that everything may be told."""
+        model = self._model
+        assert model is not None
+        rows: int = message["rows"]
+        block = made_up(model.columns, model.form, rows, message["like"], message["gap"])
+        part = block.slice(0, rows)
+        begin = time.monotonic()
+        if self._is_onnx:
+            # What fits into three quarters with made-up rows fits into all of it with records.
+            self._allow(self._memory * 3 // 4)
+            part = block.filled(0, rows, block)  # as the last cell of all
+        try:
+            model(part, message["want"])
+            outcome, reason = "fine", ""
+        except WrongAnswer as error:
+            outcome, reason = "wrong", str(error)
+        except BaseException as error:
+            outcome = "raised"  # made-up rows tell nothing, so all of it may be said
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        finally:
+            self._allow(self._memory)
+        return {"outcome": outcome, "reason": reason, "seconds": time.monotonic() - begin}
+
+    def _evaluate(self, message: Message) -> Message:
+        model = self._model
+        assert model is not None
+        slot, rows, cell, want = (message[name] for name in ("slot", "rows", "cell", "want"))
+        # How large a block is must not tell how much is left for the model.
+        shared = sum(memory.size for memory in (*self._inputs, *self._outputs))
+        slack = _GRAINS if self._is_onnx else 0
+        self._allow(self._memory + slack + 2 * shared)
+        size: int = message["size"]
+        block = read_block(self._inputs[slot], model.form, rows, size, len(model.columns))
+        width = None if want == "labels" else model.width
+        cells = -(-rows // cell)
+        notes = Notes(self._outputs[slot].view(Notes.size(rows, width, cells)), rows, width, cells)
+        if not self._is_onnx:
+            lost = [tuple(call) for call in message["lost"]]
+            Trial(model, block, want, notes, cell, lost).run()
+            return {"done": message["job"]}
+        try:
+            evaluate_cells(model, block, self._filling(cell), want, notes, cell)
+        except (
+            BaseException
+        ):  # what it says may depend on who else uses the machine; nobody is told
+            return {"failed": message["job"]}
+        return {"done": message["job"]}
+
+    def _allow(self, more: int) -> None:
+        """So many bytes of address space on top of what was in use when the model was loaded."""
+        if self._base is not None:
+            _, hard = resource.getrlimit(resource.RLIMIT_AS)
+            limit = self._base + more
+            limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+            resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+    def _filling(self, cell: int) -> Block:
+        assert self._model is not None
+        if cell not in self._fillings:
+            columns, form = self._model.columns, self._model.form
+            self._fillings = {cell: made_up(columns, form, cell, 0, None)}
+        return self._fillings[cell]
+
+    _answers: dict[str, Any] = {"load": _load, "probe": _probe, "evaluate": _evaluate}  # noqa: RUF012
+
+
+def loaded(message: Message, content: memoryview) -> Evaluator:
+    """The evaluator of a payload."""
+    columns = [(name, kind) for name, kind in message["columns"]]
+    match message["kind"]:
+        case "sklearn":
+            return EstimatorEvaluator(content, columns, message["want"])
+        case "callable":
+            return CallableEvaluator(content, columns, message["takes"])
+        case _:
+            from surehold.data.process.onnx_evaluator import OnnxEvaluator, leave
+
+            leave()
+            return OnnxEvaluator(bytes(content), columns, message["want"], message["classes"])
+
+
+# ------------------------------------------------------------------------------- limits
+
+
+def used_memory() -> int | None:
+    """Bytes of address space in use; None where the system does not tell, nor keep to a limit."""
+    try:
+        with open("/proc/self/statm") as file:  # noqa: PTH123
+            return int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return None
+
+
+def die_with(lifeline: int) -> None:
+    """End this process when the other end of a pipe is closed, as it is when the parent dies.
+
+    By a signal whose default is to end the process: a model may be in a loop of C code, in which
+    no thread of Python's gets its turn. (Not PR_SET_PDEATHSIG, which comes when the *thread* ends
+    that started the child.)
+    """
+    if sys.platform == "linux":
+        fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+        flags = fcntl.fcntl(lifeline, fcntl.F_GETFL)
+        fcntl.fcntl(lifeline, fcntl.F_SETFL, flags | os.O_ASYNC)
+        if select.select([lifeline], [], [], 0)[0]:  # too late: it is closed already
+            os._exit(0)
+    else:
+        threading.Thread(target=_wait_for_end, args=(lifeline,), daemon=True).start()
+
+
+def _wait_for_end(lifeline: int) -> None:
+    os.read(lifeline, 1)
+    os._exit(0)
