@@ -33,7 +33,8 @@ class Shown:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For copies and pickles: frozen mappings as plain ones, which can be copied."""
-        values = (getattr(self, field.name) for field in fields(cast("Any", self)))
+        given = (field for field in fields(cast("Any", self)) if field.init)
+        values = (getattr(self, field.name) for field in given)
         plain = (dict(value) if isinstance(value, Mapping) else value for value in values)
         return type(self), tuple(plain)
 

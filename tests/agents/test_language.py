@@ -10,8 +10,7 @@ from support.runtime import adaptive_plan
 from surehold.agents import rendering
 from surehold.agents.language import LANGUAGE
 from surehold.agents.shapes import shape
-from surehold.agents.tools import RESULTS
-from surehold.session import Result, create
+from surehold.session import RESULTS, Result, create
 from surehold.session.outlook import Outlook
 
 COLUMNS = {
@@ -48,8 +47,8 @@ def test_every_example_can_be_asked_at_the_price_it_says(session, query, meaning
 
 
 def test_every_kind_of_result_has_words_and_a_schema():
-    assert set(RESULTS) == set(Result.__subclasses__())
-    assert all(shape(kind)["additionalProperties"] is False for kind in RESULTS)
+    assert set(RESULTS.values()) == set(Result.__subclasses__())
+    assert all(shape(kind)["additionalProperties"] is False for kind in RESULTS.values())
     assert set(shape(Outlook)["properties"]) == {"now", "evenly", "at_end"}
 
 

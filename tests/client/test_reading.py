@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from dataclasses import fields, replace
 
@@ -14,8 +13,8 @@ from meta.test_errors import made as made_error
 from support.runtime import made
 from support.workload import CASES, YOUTH, in_process
 from surehold import errors
-from surehold.client.decoding import RESULTS, Unreadable, error_of, read, result_of
-from surehold.session import results
+from surehold.client.decoding import Unreadable, error_of, read, result_of
+from surehold.session import RESULTS, Result
 
 
 def sent(shown):
@@ -66,13 +65,27 @@ def test_a_result_comes_back_as_it_was(name, told):
 
 
 def test_all_kinds_of_results_are_among_them(told):
-    assert {type(result) for result in told[0].values()} == set(RESULTS)
-    found = {
-        kind
-        for _, kind in inspect.getmembers(results, inspect.isclass)
-        if issubclass(kind, results.Result) and kind is not results.Result
-    }
-    assert found == set(RESULTS)
+    assert {type(result) for result in told[0].values()} == set(RESULTS.values())
+    assert set(Result.__subclasses__()) == set(RESULTS.values())
+    assert all(sent(result)["kind"] == result.kind for result in told[0].values())
+
+
+@pytest.mark.parametrize("name", [*CASES, "undetermined"])
+def test_a_field_that_a_later_service_adds_is_ignored(name, told):
+    result = told[0][name]
+    assert result_of({**sent(result), "more": 1}) == result
+
+
+def test_an_added_field_is_ignored_wherever_it_is(told):
+    for shown in told[1]:
+        assert read(type(shown), {**sent(shown), "more": {"deep": []}}) == shown
+    status, table = told[1][3], told[0]["cells"]
+    deep = sent(status)
+    deep["budget"]["more"] = 1
+    assert read(type(status), deep) == status
+    cells = sent(table)
+    cells["cells"][0]["more"] = 1
+    assert result_of(cells) == table
 
 
 def test_whatever_else_is_shown_comes_back_as_it_was(told):
@@ -104,7 +117,7 @@ def test_other_values_are_refused(name, told):
         assert refused >= 4, field
         with pytest.raises(Unreadable):
             result_of({key: value for key, value in values.items() if key != field})
-    for whole in ({**values, "more": 1}, [values], None, "text", {}):
+    for whole in ({**values, "kind": "another"}, [values], None, "text", {}):
         with pytest.raises(Unreadable):
             result_of(whole)
 

@@ -89,7 +89,7 @@ def reference(penalty):
 def test_a_logistic_regression_is_scikit_learn_s(dataset, penalty):
     found = dataset.session().ask(logistic(penalty=penalty))
     intercept, slopes = reference(penalty)
-    assert found.kind == "logistic"
+    assert (found.kind, found.model) == ("fit", "logistic")
     assert list(found.coefficients) == ["age", "bmi"]
     assert list(found.coefficients.values()) == pytest.approx(slopes, rel=0.1)
     assert found.intercept == pytest.approx(intercept, rel=0.1)

@@ -250,7 +250,7 @@ def _brief(result: Result) -> str:
         case Choice():
             return str(replace(result, name=_quoted(result.name)))
         case Fitted():
-            return f"{result.kind} regression  n = {result.round:,}"
+            return f"{result.model} regression  n = {result.round:,}"
         case _:
             return result.brief
 

@@ -54,9 +54,11 @@ def any_of(kinds: tuple[type[Shown], ...]) -> dict[str, Any]:
 
 
 def _of(hint: Any) -> dict[str, Any]:
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Literal:
+        return {"const": inner[0]}
     if hint in _PLAIN:
         return _PLAIN[hint]
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
         return {"anyOf": [_of(part) for part in inner]}
     if origin is tuple:

@@ -14,22 +14,15 @@ from surehold.agents.shapes import any_of, closed, listed, shape
 from surehold.errors import InvalidInput
 from surehold.queries.selection import USUAL_PRICE
 from surehold.session import (
-    Answer,
+    RESULTS,
     Choice,
-    Estimate,
-    Fitted,
     Quote,
     Round,
     SpendingLimit,
     Status,
-    Table,
-    Verdict,
 )
 from surehold.session.outlook import Outlook, Pace
 from surehold.session.transcript import Page
-
-RESULTS = (Answer, Table, Estimate, Verdict, Choice, Fitted)
-"""Every kind of result; what an ask gives is one of them."""
 
 _PAGE, _LONGEST_PAGE = 20, 200
 
@@ -172,7 +165,7 @@ _KEY = {
     "dataset. The same call with the same key returns the recorded answer and charges nothing.",
 }
 _COUNT = {"type": "integer", "minimum": 0}
-_RESULT = any_of(RESULTS)
+_RESULT = any_of(tuple(RESULTS.values()))
 
 TOOLS = (
     Tool(

@@ -11,40 +11,40 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from surehold import errors
 from surehold.errors import RequestRefused, ServiceFailed, SureholdError
-from surehold.session import Answer, Choice, Estimate, Fitted, Result, Table, Verdict
+from surehold.session import RESULTS, Result
 
 S = TypeVar("S")
 
-RESULTS: tuple[type[Result], ...] = (Answer, Table, Estimate, Verdict, Choice, Fitted)
-"""What a question may come to; their fields tell them apart."""
-
 
 class Unreadable(Exception):
-    """Values that are none of what was expected."""
+    """Values that are not what was expected."""
 
 
 def result_of(values: object) -> Result:
-    """The result that ``to_dict`` made these values of."""
-    if isinstance(values, Mapping):
-        for kind in RESULTS:
-            if set(values) == set(_hints(kind)):
-                return read(kind, values)
-    raise Unreadable("it is no result")
+    """The result that ``to_dict`` made these values of, by its ``kind``."""
+    name = values.get("kind") if isinstance(values, Mapping) else None
+    kind = RESULTS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise Unreadable("it is not a result")
+    return read(kind, values)
 
 
 def read(kind: type[S], values: object) -> S:
-    """The object of a kind that ``to_dict`` made these values of."""
+    """The object of a class that ``to_dict`` made these values of.
+
+    Fields that this version does not know are ignored: a later service may send more.
+    """
     hints = _hints(kind)
-    if not isinstance(values, Mapping) or set(values) != set(hints):
-        raise Unreadable(f"it is no {kind.__name__}")
+    if not isinstance(values, Mapping) or not set(hints) <= set(values):
+        raise Unreadable(f"it is not a {kind.__name__}")
     return kind(**{name: _value(hint, values[name], name) for name, hint in hints.items()})
 
 
 def _hints(kind: Any) -> dict[str, Any]:
-    """The types of the fields, in order; worked out once."""
+    """The types of the fields that are given, in order; worked out once."""
     if kind not in _KNOWN:
         hints = get_type_hints(kind)
-        _KNOWN[kind] = {field.name: hints[field.name] for field in fields(kind)}
+        _KNOWN[kind] = {one.name: hints[one.name] for one in fields(kind) if one.init}
     return _KNOWN[kind]
 
 

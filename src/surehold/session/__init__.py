@@ -13,12 +13,23 @@ from surehold.session.dataset import (
 )
 from surehold.session.outlook import Outlook, Pace
 from surehold.session.quotes import Budget, Quote, SpendingLimit
-from surehold.session.results import Answer, Cell, Choice, Estimate, Fitted, Result, Table, Verdict
+from surehold.session.results import (
+    RESULTS,
+    Answer,
+    Cell,
+    Choice,
+    Estimate,
+    Fitted,
+    Result,
+    Table,
+    Verdict,
+)
 from surehold.session.scorer import Scorer
 from surehold.session.session import Session
 from surehold.session.transcript import Page, Transcript
 
 __all__ = [
+    "RESULTS",
     "Answer",
     "Appended",
     "Budget",

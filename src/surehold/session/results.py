@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from surehold import formatting
 from surehold.display import Shown
@@ -35,12 +35,14 @@ _LONGEST = 500
 class Result(Shown):
     """What every result has.
 
+    ``kind`` names the class in dictionaries, so that readers need not guess it from the fields.
     ``query`` is the query in canonical form and ``text`` as it was written. ``round`` is the size
     of the snapshot. ``charge`` is what it cost, and ``remaining`` what it left, in mu^2 of the
     record that is exposed most; ``price`` is the charge in answers at that round. ``recorded`` is
     True if it had been given before and cost nothing now.
     """
 
+    kind: str = field(init=False)
     query: str
     text: str
     round: int
@@ -105,6 +107,7 @@ class Answer(Result):
     what the answer could be at all, 0 to 1 for a fraction.
     """
 
+    kind: Literal["answer"] = field(default="answer", init=False)
     value: float
     width: float
     interval: tuple[float, float]
@@ -160,6 +163,7 @@ class Table(Result):
     ``width`` is the largest half-width of a cell, None where they differ from cell to cell.
     """
 
+    kind: Literal["table"] = field(default="table", init=False)
     cells: tuple[Cell, ...]
     width: float | None
     range: tuple[float, float]
@@ -210,6 +214,7 @@ class Estimate(Result):
     Both are None if it is undetermined: the answers leave open whether there is such a number.
     """
 
+    kind: Literal["estimate"] = field(default="estimate", init=False)
     value: float | None
     interval: tuple[float, float] | None
     range: tuple[float, float]
@@ -238,6 +243,7 @@ class Verdict(Result):
     It passes if its whole interval does, and fails if none of it does.
     """
 
+    kind: Literal["verdict"] = field(default="verdict", init=False)
     verdict: str
     side: str
     limit: float
@@ -270,6 +276,7 @@ class Choice(Result):
     falls short of the best by no more, jointly with all other answers.
     """
 
+    kind: Literal["choice"] = field(default="choice", init=False)
     name: str
     index: int
     best: str
@@ -295,11 +302,13 @@ class Choice(Result):
 class Fitted(Result):
     """A linear model that was fitted: its coefficients, in the units of the features.
 
-    Nothing is promised of them. ``predictor`` is the model as an expression of the query language,
-    the log-odds of a logistic one, so that it can be asked about: that answer has its width.
+    ``model`` is logistic or linear. Nothing is promised of the coefficients. ``predictor`` is the
+    model as an expression of the query language, the log-odds of a logistic one, so that it can be
+    asked about: that answer has its width.
     """
 
-    kind: str
+    kind: Literal["fit"] = field(default="fit", init=False)
+    model: str
     intercept: float
     coefficients: Mapping[str, float]
     predictor: str
@@ -311,13 +320,19 @@ class Fitted(Result):
             f"{'-' if value < 0 else '+'} {abs(value):.4g} {name}"
             for name, value in self.coefficients.items()
         ]
-        return f"{self.kind}: {self.intercept:.4g} {' '.join(parts)}  n = {self.round:,}"
+        return f"{self.model}: {self.intercept:.4g} {' '.join(parts)}  n = {self.round:,}"
 
     def _promise(self) -> str:
         return (
             "promises    nothing of the coefficients; all answers hold all the same, also those "
             "about this model"
         )
+
+
+RESULTS: Mapping[str, type[Result]] = MappingProxyType(
+    {kind.kind: kind for kind in (Answer, Table, Estimate, Verdict, Choice, Fitted)}
+)
+"""Every class of result, by the ``kind`` that its dictionaries carry."""
 
 
 def result_of(entry: Entry, ledger: Ledger, recorded: bool) -> Result:
@@ -433,7 +448,7 @@ def _fitted(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) 
     intercept, coefficients = query.in_units(body["coefficients"])
     return Fitted(
         **common,
-        kind=query.kind,
+        model=query.kind,
         intercept=intercept,
         coefficients=MappingProxyType(coefficients),
         predictor=query.predictor(body["coefficients"]),

@@ -4,13 +4,8 @@ import { count, decimals, fixed, general, plain, width } from "./formatting.js";
 
 const LONGEST = 90;
 
-/** Which kind of result a dictionary is; it does not say so itself. */
 export function kindOf(result) {
-  if ("cells" in result) return "table";
-  if ("verdict" in result) return "verdict";
-  if ("candidates" in result) return "choice";
-  if ("coefficients" in result) return "fit";
-  return "sigma" in result ? "answer" : "estimate";
+  return result.kind;
 }
 
 /** What a result says, in parts: the value, its width and its interval, each as text or null. */
@@ -55,7 +50,7 @@ export function said(result) {
       };
     }
     default:
-      return { value: `${result.kind} regression`, width: null, interval: null };
+      return { value: `${result.model} regression`, width: null, interval: null };
   }
 }
 
