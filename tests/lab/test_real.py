@@ -327,8 +327,8 @@ def test_a_table_of_ones_own_needs_a_target():
     ("given", "message"),
     [
         ({"order": "sorted"}, "order must be one of resampled, shuffled, arrival"),
-        ({"seed": -1}, "seed must be a whole number >= 0"),
-        ({"features": 0}, "features must be at least 1"),
+        ({"seed": -1}, "seed must be a whole number of at least 0"),
+        ({"features": 0}, "features must be a whole number of at least 1"),
         ({"features": 10**10}, r"features must be at most [\d,]+ for 7 records"),
     ],
 )

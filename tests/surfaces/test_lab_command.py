@@ -140,7 +140,7 @@ class TestRun:
             (["--queries", "1e9"], "queries must be at most"),
             (["--n", "999"], "n must be at least n0 = 1,000"),
             (["--n", "1e9"], "n must be at most"),
-            (["--beta", "0"], "beta must be strictly between 0 and 1"),
+            (["--beta", "0"], "beta must be a number strictly between 0 and 1"),
             (["--attack", "stale", "--n", "1000"], "one that data of one size allows (n = n0)"),
             (["--target", "x > 1"], "--target must be used together with --data"),
         ],

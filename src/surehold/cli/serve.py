@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from surehold import files
+from surehold.checks import check_positive, check_whole
 from surehold.cli import console
 from surehold.cli.types import COUNT, DATASET, HELP, NUMBER, InOrder
 from surehold.errors import InvalidInput, MissingExtra, StorageFailed
@@ -110,12 +111,10 @@ def serve(
     from surehold.server.settings import MEGABYTE, Settings
     from surehold.server.tokens import TokenBook
 
-    if not 0.0 < rate < 1e6:
-        raise InvalidInput("--rate", "a positive number of requests a second", rate)
     settings = Settings(
-        rate=rate,
-        append_bytes=_positive("--most-append", most_append) * MEGABYTE,
-        model_bytes=_positive("--most-model", most_model) * MEGABYTE,
+        rate=check_positive("--rate", rate, 1e6),
+        append_bytes=check_whole("--most-append", most_append, 1) * MEGABYTE,
+        model_bytes=check_whole("--most-model", most_model, 1) * MEGABYTE,
         fixed_time=not no_fixed_time,
     )
     with session.open(dataset) as opened:
@@ -136,12 +135,6 @@ def leave() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
-
-
-def _positive(name: str, value: int) -> int:
-    if value < 1:
-        raise InvalidInput(name, "at least 1", value)
-    return value
 
 
 def _announce(book: TokenBook) -> Callable[[str], None]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-import operator
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
+from surehold.checks import check_number, check_whole
 from surehold.client.address import checked_token, checked_url
 from surehold.client.connection import Connection, Request, failed
 from surehold.client.questions import checked_query, is_named, payloads_of, selection, written
@@ -65,8 +65,8 @@ def connect(
     connection = Connection(
         checked_url(url),
         checked_token(token),
-        _checked("timeout", timeout, "a number of seconds above 0", int | float, 0.001),
-        _checked("retries", retries, "a whole number, 0 or more", int, 0),
+        check_number("timeout", timeout, "from 0.001 to 1e6 seconds", lambda x: 1e-3 <= x <= 1e6),
+        check_whole("retries", retries, 0, 1_000_000),
     )
     return RemoteSession(connection)
 
@@ -101,7 +101,7 @@ class RemoteSession:
         An older round costs what it cost then: more than a later one.
         """
         if round is not None:
-            round = _checked_round(round)
+            round = check_whole("round", round)
             self._hold(round)
         self._held = round
 
@@ -128,7 +128,9 @@ class RemoteSession:
 
     def answers_left(self, round: int) -> int:
         """How many more answers fit at a round."""
-        told = self._connection.get("/v1/room", "looking at a round", round=_checked_round(round))
+        told = self._connection.get(
+            "/v1/room", "looking at a round", round=check_whole("round", round)
+        )
         left = told.get("answers_left")
         if not isinstance(left, int):
             raise failed(self._connection.url, "looking at a round", "it is no number of answers")
@@ -367,12 +369,6 @@ def _renamed(result: Result, query: Query | str) -> Result:
     return result
 
 
-def _checked_round(round: object) -> int:
-    if isinstance(round, bool) or not hasattr(round, "__index__"):
-        raise InvalidInput("round", "a whole number, or None to move on", round)
-    return operator.index(round)
-
-
 def _checked_header(key: str) -> str:
     """A key that a header can carry as it is."""
     key = checked_text("key", key)
@@ -380,9 +376,3 @@ def _checked_header(key: str) -> str:
         required = "of ASCII characters and without blanks around it, to be sent with an append"
         raise InvalidInput("key", required, key)
     return key
-
-
-def _checked(name: str, value: Any, required: str, kind: Any, least: float) -> Any:
-    if isinstance(value, bool) or not isinstance(value, kind) or not least <= value <= 1e6:
-        raise InvalidInput(name, required, value)
-    return value

@@ -15,13 +15,14 @@ from typing import TypeVar
 
 import numpy as np
 
+from surehold.checks import check_whole
 from surehold.errors import InvalidInput, NotApplicable, NotReady, Unreachable
 from surehold.lab.attackers import ATTACKERS, Attacker
 from surehold.lab.defenders import DEFENDERS, Defender, Planned
 from surehold.lab.desk import Desk, Tally
 from surehold.lab.populations import Population
 from surehold.lab.report import Report, Row
-from surehold.lab.setting import Setting, whole
+from surehold.lab.setting import Setting
 from surehold.ledger.policy import Policy
 from surehold.planning import Plan
 
@@ -120,8 +121,8 @@ def run(
     [('bonferroni', 0), ('surehold-sharp', 3)]
     """
     setting = Setting(n0=n0, n=n, queries=queries, alpha=alpha, beta=beta)
-    repeats, jobs = whole("repeats", repeats, 1), whole("jobs", jobs, 1)
-    seed = whole("seed", seed, 0)
+    repeats, jobs = check_whole("repeats", repeats, 1), check_whole("jobs", jobs, 1)
+    seed = check_whole("seed", seed, 0)
     played = [one for one in ATTACKERS if _applies(one, setting)]
     contest = Contest(
         setting,

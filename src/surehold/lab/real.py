@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from surehold.checks import check_whole
 from surehold.data.engines.polars_records import steps_of
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.lab.populations import ORDERS, Listed
@@ -65,10 +66,7 @@ def population(
     """
     if order not in ORDERS:
         raise InvalidInput("order", f"one of {', '.join(ORDERS)}", order)
-    if seed < 0:
-        raise InvalidInput("seed", "a whole number >= 0", seed)
-    if features < 1:
-        raise InvalidInput("features", "at least 1", features)
+    seed, features = check_whole("seed", seed, 0), check_whole("features", features, 1)
     table = read(data, target)
     rows = -(-max(features, CELL_BITS) // 8)  # at least a cell of its own for a lookup
     if rows * table.frame.height > _MOST_BYTES:

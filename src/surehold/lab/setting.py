@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from surehold.checks import check_probability, check_whole
 from surehold.errors import InvalidInput
 
 _MOST_BYTES = 2**30  # of features; some attacks hold four times as much
 _MOST_RECORDS = 10**8
-
-
-def whole(name: str, value: object, least: int) -> int:
-    """A plain whole number, of NumPy or not, that is large enough."""
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = least - 1
-    if number < least:
-        raise InvalidInput(name, f"a whole number of at least {least}", value)
-    return number
 
 
 @dataclass(frozen=True)
@@ -39,15 +28,13 @@ class Setting:
 
     def __post_init__(self) -> None:
         for name, least in (("n0", 10), ("n", 10), ("queries", 2)):
-            object.__setattr__(self, name, whole(name, getattr(self, name), least))
+            object.__setattr__(self, name, check_whole(name, getattr(self, name), least))
         if self.n < self.n0:
             raise InvalidInput("n", f"at least n0 = {self.n0:,}", self.n)
         if self.n > _MOST_RECORDS:
             raise InvalidInput("n", f"at most {_MOST_RECORDS:,} records, held in memory", self.n)
         for name in ("alpha", "beta"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or not 0.0 < value < 1.0:
-                raise InvalidInput(name, "strictly between 0 and 1", value)
+            check_probability(name, getattr(self, name))
         if self.n * self.queries > 8 * _MOST_BYTES:
             most = 8 * _MOST_BYTES // self.n
             raise InvalidInput(

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from surehold.checks import check_whole
 from surehold.errors import InvalidInput
 from surehold.theory.certificates import CERTIFICATES, Batches
 
@@ -71,8 +72,7 @@ def figure_named(name: str, points: int = 10) -> PaperFigure:
     >>> figure_named("fig5").settings[0]
     Batches(n0=500000, n=1500000, sensitivity=<function statistical at ...>, b=1)
     """
-    if points < 2:
-        raise InvalidInput("points", "a whole number of at least 2", points)
+    points = check_whole("points", points, 2)
     ends = np.linspace(150_000, 1_500_000, points).astype(int).tolist()
     at_ratio_3 = tuple(Batches(end // 3, end, b=b) for b in PANELS for end in ends)
     far_ends = np.linspace(750_000, 3_000_000, points).astype(int).tolist()

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from surehold.errors import InvalidInput, NotCertified, Unreachable
-from surehold.formatting import counted, width
-from surehold.planning.plans import COVERS, Unknown
-from surehold.theory.arrays import (
+from surehold.checks import (
     LARGEST_BATCHES,
     LARGEST_COUNT,
     check_beta,
@@ -17,6 +14,9 @@ from surehold.theory.arrays import (
     check_number,
     check_probability,
 )
+from surehold.errors import InvalidInput, NotCertified, Unreachable
+from surehold.formatting import counted, width
+from surehold.planning.plans import COVERS, Unknown
 from surehold.theory.certificates import Batches, Certificate, Growing, Width, get
 from surehold.theory.exposure import reciprocal, statistical
 from surehold.theory.settings import Setting
@@ -154,9 +154,7 @@ def _checked_growth(growth: object, needed: bool) -> Fraction:
             hint = "solving for the records needs it; 1 if the data does not grow"
             raise InvalidInput("growth", required, None, hint)
         return Fraction(1)
-    ratio = check_number("growth", growth, required)
-    if not 1.0 <= ratio <= 1e12:
-        raise InvalidInput("growth", required, growth)
+    ratio = check_number("growth", growth, required, lambda x: 1.0 <= x <= 1e12)
     return Fraction(repr(ratio))  # as it was written: 1.1 is eleven tenths
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from surehold.checks import LARGEST_COUNT
 from surehold.errors import Unreachable
 from surehold.formatting import counted, width
 from surehold.planning.problem import Problem, Solution, gain, objection, solve
-from surehold.theory.arrays import LARGEST_COUNT
 from surehold.theory.certificates import Batches, Growing, get
 
 # Below this gain another way of asking is not worth a sentence.

@@ -21,8 +21,8 @@ from surehold.queries.parser import Parser, parse
 from surehold.queries.schema import Schema
 from surehold.queries.statistical import (
     Statistical,
+    check_literal,
     checked_bounds,
-    checked_number,
     read_bounds,
     written,
 )
@@ -260,4 +260,4 @@ def _cell(name: str, given: object) -> str:
 
 def _edge(name: str, given: object) -> str:
     listed = "a list of texts, of truth values or of numbers" if name == "cells" else "numbers"
-    return number(checked_number(name, given, listed))
+    return number(check_literal(name, given, listed))

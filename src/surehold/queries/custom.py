@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
+from surehold.checks import check_positive
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.base import NumberForm, ScalarQuery, Source
 from surehold.queries.canonical import number, text
@@ -46,8 +47,8 @@ class Declared(NamedTuple):
         which for t = 1 is the constant: its range can be no wider than that.
         """
         first, last = checked_bounds(low, high)
-        slope = _positive("power", power, 1.0)
-        largest = _positive("constant", constant, LARGEST)
+        slope = check_positive("power", power, 1.0)
+        largest = check_positive("constant", constant, LARGEST)
         if largest < last - first:
             required = f"at least high - low = {number(last - first)}"
             hint = "one record moves it over its whole range; give it a narrower one"
@@ -165,9 +166,3 @@ def read_custom(parser: Parser, kind: str) -> CustomStatistic:
         return CustomStatistic(name, Declared.of(*numbers) if numbers else None, parser.text)
     except InvalidInput as error:
         raise InvalidQuery(str(error), parser.text, start) from error
-
-
-def _positive(what: str, given: object, most: float) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0.0 < given <= most:
-        raise InvalidInput(what, f"a number above 0 and up to {most:g}", given)
-    return float(given)

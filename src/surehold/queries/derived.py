@@ -17,9 +17,15 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.base import Query, ScalarQuery
 from surehold.queries.canonical import canonical, number
-from surehold.queries.expressions import LARGEST, Case, Expression, Number
+from surehold.queries.expressions import Case, Expression, Number
 from surehold.queries.parser import Parser, joined, parse
-from surehold.queries.statistical import Statistical, checked_bounds, read_bounds, written
+from surehold.queries.statistical import (
+    Statistical,
+    check_literal,
+    checked_bounds,
+    read_bounds,
+    written,
+)
 
 Side: TypeAlias = Literal["at_least", "at_most"]
 Q = TypeVar("Q", bound=Query)
@@ -200,7 +206,7 @@ def gate(
     if not isinstance(asked, ScalarQuery | DerivedNumber):
         raise InvalidInput("the query of a gate", "one whose answer is a single number", str(asked))
     side: Side = "at_least" if at_most is None else "at_most"
-    limit = _limit(side, at_least if at_most is None else at_most)
+    limit = check_literal(side, at_least if at_most is None else at_most)
     return written(Gate(asked, side, limit, f"gate({asked.text}, {side}, {number(limit)})"))
 
 
@@ -287,10 +293,3 @@ def read_limit(parser: Parser, query: Query) -> Gate:
     if not isinstance(limit, Number):
         parser.refuse("the limit of a gate is a number, as it is")
     return Gate(query, "at_least" if side == "at_least" else "at_most", limit.value, parser.text)
-
-
-def _limit(name: str, given: object) -> float:
-    # Not NaN, and nothing so large that it can't be read back.
-    if isinstance(given, bool) or not isinstance(given, int | float) or not abs(given) <= LARGEST:
-        raise InvalidInput(name, f"a number from {-LARGEST:g} to {LARGEST:g}", given)
-    return float(given) + 0.0

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from surehold.checks import check_number, check_whole
 from surehold.errors import InvalidInput
 from surehold.queries.base import Charged, Form, Needs
 from surehold.queries.canonical import canonical, number
@@ -178,22 +179,16 @@ def _checked(
     price: object,
     text: str,
 ) -> Fit:
-    if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty <= 1e6:
-        raise InvalidInput("penalty", "a number from 0 to a million", penalty)
-    whole = {"steps": (steps, MOST_STEPS), "price": (price, MOST_PRICE)}
-    for name, (value, most) in whole.items():
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise InvalidInput(name, f"a whole number from 1 to {most:,}", value)
-    assert isinstance(steps, int)
-    assert isinstance(price, int)
+    required = "a number from 0 to a million"
+    penalty = check_number("penalty", penalty, required, lambda x: 0.0 <= x <= 1e6)
+    steps = check_whole("steps", steps, 1, MOST_STEPS)
+    price = check_whole("price", price, 1, MOST_PRICE)
     expressions = [canonical(feature.expression) for feature in features]
     if len(set(expressions)) < len(expressions):
         raise InvalidInput("features", "all different", ", ".join(expressions))
     which: Kind = "logistic" if kind == "logistic" else "linear"
-    made = Fit(which, target, features, float(penalty), steps, price, text)
-    return written(
-        Fit(which, target, features, float(penalty), steps, price, text or made.canonical)
-    )
+    fit = Fit(which, target, features, penalty, steps, price, text)
+    return written(fit if text else replace(fit, text=fit.canonical))
 
 
 def read_fit(parser: Parser, name: str) -> Fit:

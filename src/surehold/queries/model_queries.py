@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from surehold.checks import check_positive, check_whole
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.axes import MOST_CELLS, Axis, read_axis, refuse_many
 from surehold.queries.axes import Literal as Label
@@ -74,7 +75,7 @@ def loss(
         required = f"given for a {kind} loss: where prediction and target are cut off"
         raise InvalidInput("low and high", required, (low, high))
     if kind == "log":
-        bounds = checked_bounds(0.0, _number("most", most, _LARGEST_LOSS))
+        bounds = checked_bounds(0.0, check_positive("most", most, _LARGEST_LOSS))
     elif kind in OF_NUMBERS:
         bounds = checked_bounds(low, high)
     return _score(kind, model, features, target, classes, takes, bounds)
@@ -120,8 +121,7 @@ def calibration(
 
     The probability is that of the second of two classes.
     """
-    if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= _MOST_BINS:
-        raise InvalidInput("bins", f"a whole number from 1 to {_MOST_BINS:,}", bins)
+    bins = check_whole("bins", bins, 1, _MOST_BINS)
     return _table("calibration", model, features, target, classes, takes, bins)
 
 
@@ -266,13 +266,6 @@ def _label(value: object) -> Label:
     return Text(str(value))
 
 
-def _number(name: str, given: object, most: float) -> float:
-    required = f"a positive number up to {most:g}"
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= most:
-        raise InvalidInput(name, required, given)
-    return float(given)
-
-
 # ----------------------------------------------------------------------------- reading
 
 
@@ -285,7 +278,7 @@ def read_model(parser: Parser, name: str) -> Query:
             parser.refuse(f"a loss is one of {', '.join(LOSSES)}")
         parser.expect(",")
         if metric == "log":
-            most = _number("the most of a log loss", _read_number(parser), _LARGEST_LOSS)
+            most = check_positive("the most of a log loss", _read_number(parser), _LARGEST_LOSS)
             bounds = checked_bounds(0.0, most)
         elif metric in OF_NUMBERS:
             low = _read_number(parser)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
+from surehold.checks import check_whole
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.base import Charged, Form, Needs, NumberForm, Query, ScalarQuery
 from surehold.queries.expressions import Number
@@ -140,9 +141,7 @@ def _checked(
         raise InvalidInput("candidates", f"1 to {MOST_CANDIDATES:,} of them", len(queries))
     if not isinstance(best, str) or best not in ("lowest", "highest"):
         raise InvalidInput("best", "lowest or highest", best)
-    if isinstance(price, bool) or not isinstance(price, int) or not 1 <= price <= MOST_PRICE:
-        required = f"a whole number of answers from 1 to {MOST_PRICE:,}"
-        raise InvalidInput("price", required, price)
+    price = check_whole("price", price, 1, MOST_PRICE)
     for query in queries:
         written(query)
     made = Select(tuple(queries), "lowest" if best == "lowest" else "highest", price, text, ())

@@ -5,11 +5,11 @@ They are inert: they know their text and its tree, no data.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
+from surehold.checks import check_number
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.base import NumberForm, Query, ScalarQuery
 from surehold.queries.canonical import canonical, number
@@ -219,22 +219,15 @@ def read_bounds(parser: Parser, example: str) -> tuple[float, float]:
 
 def checked_bounds(low: object, high: object) -> tuple[float, float]:
     """Both bounds, checked."""
-    first, last = checked_number("low", low), checked_number("high", high)
+    first, last = check_literal("low", low), check_literal("high", high)
     if not last - first >= _NARROWEST:
         required = f"above low = {number(first)} (by {_NARROWEST:g} or more)"
         raise InvalidInput("high", required, high)
     return first, last
 
 
-def checked_number(name: str, given: object, required: str = "a number") -> float:
-    """A number that a query may hold."""
-    required = f"{required} from {-LARGEST:g} to {LARGEST:g}"
-    if isinstance(given, bool | str | bytes | None):
-        raise InvalidInput(name, required, given)
-    try:
-        value = float(given)  # type: ignore[arg-type]  # what isn't a number raises
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(name, required, given) from None
-    if not (math.isfinite(value) and abs(value) <= LARGEST):
-        raise InvalidInput(name, required, given)
-    return value + 0.0  # zero for minus zero
+def check_literal(name: str, given: object, what: str = "a number") -> float:
+    """Return a number that a query may hold, and that can be read back."""
+    required = f"{what} from {-LARGEST:g} to {LARGEST:g}"
+    # Adding zero turns minus zero into zero.
+    return check_number(name, given, required, lambda x: abs(x) <= LARGEST) + 0.0

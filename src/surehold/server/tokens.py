@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from surehold import files
+from surehold.checks import check_share
 from surehold.display import Shown
 from surehold.errors import AccessDenied, InvalidInput, StorageFailed, SureholdError
 from surehold.locks import waiting_lock
@@ -111,9 +112,8 @@ class TokenBook:
         checked_text("analyst", analyst)
         if role not in ROLES:
             raise InvalidInput("role", f"one of {', '.join(ROLES)}", role)
-        if limit is not None and not 0.0 < limit <= 1.0:
-            required = "a share of the budget, above 0 and up to 1"
-            raise InvalidInput("limit", required, limit, "write 0.25 for a quarter")
+        if limit is not None:
+            check_share("limit", limit)
         if limit is not None and role == "viewer":
             raise InvalidInput("limit", "left out for a viewer, who can't spend", limit)
         if seconds is not None and not 0.0 < seconds < 1e10:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Self, overload
 
+from surehold.checks import check_share, check_whole
 from surehold.data.calibration import Calibration
 from surehold.data.records_store import GrowingData, Progress
 from surehold.errors import BudgetExhausted, InvalidInput, NotReady
@@ -104,9 +104,7 @@ class Session:
         An older round costs what it cost then: more than a later one.
         """
         if round is not None:
-            if isinstance(round, bool) or not hasattr(round, "__index__"):
-                raise InvalidInput("round", "a whole number, or None to move on", round)
-            round = operator.index(round)
+            round = check_whole("round", round)
             self._ledger.policy.round_for(self._ledger.refresh().records, round)
         self._held = round
 
@@ -560,10 +558,7 @@ def _renamed(result: Result, query: Query) -> Result:
 
 def _share(limit: object, ledger: Ledger) -> Spent:
     """A share of the budget, and of the plan's answers, rounded down."""
-    if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0.0 < limit <= 1.0:
-        required = "a share of the budget, above 0 and up to 1"
-        raise InvalidInput("limit", required, limit, "write 0.25 for a quarter")
-    share = Fraction(limit)
+    share = Fraction(check_share("limit", limit))
     return Spent(int(share * ledger.policy.budget), int(share * ledger.plan.queries))
 
 

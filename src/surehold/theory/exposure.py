@@ -15,18 +15,9 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import digamma
 
+from surehold.checks import LARGEST_BATCHES, LARGEST_COUNT, check_count, check_growth, check_number
 from surehold.errors import InvalidInput
-from surehold.theory.arrays import (
-    LARGEST_BATCHES,
-    LARGEST_COUNT,
-    WIDEST_RANGE,
-    FloatArray,
-    IntArray,
-    Numbers,
-    as_floats,
-    check_count,
-    check_growth,
-)
+from surehold.theory.arrays import WIDEST_RANGE, FloatArray, IntArray, Numbers, as_floats
 
 Sensitivity: TypeAlias = Callable[[FloatArray], FloatArray]
 
@@ -256,8 +247,8 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         check_growth(self.n0, self.n)
-        if not 1.0 <= self.queries < np.inf:
-            raise InvalidInput("queries", "a finite number of at least 1", self.queries)
+        required = "a finite number of at least 1"
+        check_number("queries", self.queries, required, lambda x: 1.0 <= x < np.inf)
         if self.profile is not None and self.profile.ends[-1] < self.n:
             raise InvalidInput("profile", f"given up to n = {self.n}", self.profile.ends[-1])
 

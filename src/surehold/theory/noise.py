@@ -10,15 +10,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfc, erfcinv
 
+from surehold.checks import check_positive, check_probability
 from surehold.errors import InvalidInput
-from surehold.theory.arrays import (
-    WIDEST_RANGE,
-    FloatArray,
-    Numbers,
-    as_floats,
-    check_positive,
-    check_probability,
-)
+from surehold.theory.arrays import WIDEST_RANGE, FloatArray, Numbers, as_floats
 
 _SQRT2 = np.sqrt(2.0)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from surehold.checks import LARGEST_COUNT
 from surehold.errors import NotCertified
-from surehold.theory.arrays import LARGEST_COUNT, FloatArray
+from surehold.theory.arrays import FloatArray
 
 
 def smallest_float(

@@ -13,17 +13,9 @@ import math
 import numpy as np
 from scipy.special import erf, erfc, erfcinv, erfinv, log_expit, log_ndtr, ndtri_exp
 
+from surehold.checks import check_beta, check_number, check_positive, check_probability
 from surehold.errors import InvalidInput
-from surehold.theory.arrays import (
-    FloatArray,
-    Numbers,
-    as_floats,
-    broadcast,
-    check_beta,
-    check_number,
-    check_positive,
-    check_probability,
-)
+from surehold.theory.arrays import FloatArray, Numbers, as_floats, broadcast
 from surehold.theory.noise import OUTWARD, largest_cvar, largest_quantile
 from surehold.theory.search import smallest_float
 
@@ -160,9 +152,8 @@ def _checked(
     candidates: FloatArray, rate: FloatArray, answers: FloatArray, queries: float
 ) -> float:
     """The plan's number of answers, if everything is in the range that the proofs ask for."""
-    number = check_number("queries", queries, "a finite number of at least 1")
-    if not 1.0 <= number < math.inf:
-        raise InvalidInput("queries", "a finite number of at least 1", queries)
+    required = "a finite number of at least 1"
+    number = check_number("queries", queries, required, lambda x: 1.0 <= x < math.inf)
     for name, values, low, high, required in (
         ("candidates", candidates, 1.0, np.finfo(np.float64).max, "at least 1"),
         ("rate", rate, 0.0, np.finfo(np.float64).max, "finite and at least 0"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from surehold.theory.arrays import LARGEST_BATCHES, check_count, check_growth
+from surehold.checks import LARGEST_BATCHES, check_count, check_growth
 from surehold.theory.exposure import Adaptive, Schedule, Sensitivity, statistical
 
 

@@ -10,15 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from surehold.errors import InvalidInput, NotApplicable
-from surehold.theory.arrays import (
-    LARGEST_COUNT,
-    FloatArray,
-    check_beta,
-    check_count,
-    check_positive,
-    check_probability,
-)
+from surehold.checks import LARGEST_COUNT, check_beta, check_count, check_number, check_probability
+from surehold.errors import NotApplicable
+from surehold.theory.arrays import FloatArray
 from surehold.theory.exposure import Design, Schedule, statistical
 from surehold.theory.noise import OUTWARD
 from surehold.theory.search import largest_count, smallest_count
@@ -80,7 +74,7 @@ class Certificate(ABC):
         """The width at confidence 1 - beta, at the given noise or, left out, at the best one."""
         beta = check_beta(beta)
         if sigma is not None:
-            sigma = _checked_sigma(sigma)
+            sigma = check_number("sigma", sigma, "from 1e-30 to 1e30", lambda x: 1e-30 <= x <= 1e30)
         objection = self.objection(design)
         if objection is not None:
             raise NotApplicable(self.name, objection)
@@ -108,13 +102,6 @@ class Certificate(ABC):
 
         most = int(LARGEST_COUNT / growth)
         return setting.sized(smallest_count(cost, alpha, guess, most), growth)
-
-
-def _checked_sigma(sigma: object) -> float:
-    checked = check_positive("sigma", sigma)
-    if not 1e-30 <= checked <= 1e30:
-        raise InvalidInput("sigma", "from 1e-30 to 1e30", sigma)
-    return checked
 
 
 def round_noise(design: Design) -> FloatArray | None:

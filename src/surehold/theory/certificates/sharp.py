@@ -15,15 +15,9 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.special import ndtri
 
+from surehold.checks import check_beta, check_probability
 from surehold.errors import NotApplicable
-from surehold.theory.arrays import (
-    FloatArray,
-    Numbers,
-    as_floats,
-    broadcast,
-    check_beta,
-    check_probability,
-)
+from surehold.theory.arrays import FloatArray, Numbers, as_floats, broadcast
 from surehold.theory.certificates.base import (
     Certificate,
     Width,

@@ -1,0 +1,109 @@
+"""Checks of the numbers that callers give, each written once.
+
+NumPy's numbers are recognised without importing it: they are registered with :mod:`numbers`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Integral, Real
+
+from surehold.errors import InvalidInput
+
+LARGEST_COUNT = 10**18
+"""Beyond any dataset or analysis, and still exact as a whole number of 64 bits."""
+
+LARGEST_BATCHES = 10**6
+"""Rounds are listed one by one."""
+
+SMALLEST_BETA = 1e-30
+"""Below it a probability is not worth the digits, and double precision starts to run out."""
+
+
+def check_number(
+    name: str,
+    value: object,
+    required: str,
+    is_allowed: Callable[[float], bool] = lambda number: True,
+) -> float:
+    """Return ``value`` as a float that is not NaN and is allowed, or raise."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidInput(name, required, value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        raise InvalidInput(name, required, "a number that is far too large") from None
+    if math.isnan(number) or not is_allowed(number):
+        raise InvalidInput(name, required, value)
+    return number
+
+
+def check_positive(name: str, value: object, most: float = math.inf) -> float:
+    """Return ``value`` as a finite float above 0 and up to ``most``, or raise."""
+    required = "a positive finite number" if most == math.inf else f"above 0 and up to {most:g}"
+    return check_number(name, value, required, lambda x: 0.0 < x <= most and x < math.inf)
+
+
+def check_probability(name: str, value: object, hint: str = "") -> float:
+    """Return ``value`` as a float strictly between 0 and 1, or raise; the hint is for percents."""
+    required = "a number strictly between 0 and 1"
+    number = check_number(name, value, required, lambda x: x > 0.0)
+    if number >= 1.0:
+        raise InvalidInput(name, required, value, hint)
+    return number
+
+
+def check_beta(value: object, hint: str = "") -> float:
+    """Return the failure probability beta as a float in [1e-30, 1), or raise."""
+    beta = check_probability("beta", value, hint)
+    return check_number("beta", beta, f"at least {SMALLEST_BETA:g}", lambda x: x >= SMALLEST_BETA)
+
+
+def check_share(name: str, value: object) -> float:
+    """Return a share of the budget as a float above 0 and up to 1, or raise."""
+    required = "a share of the budget, above 0 and up to 1 (0.25 is a quarter)"
+    return check_number(name, value, required, lambda x: 0.0 < x <= 1.0)
+
+
+def check_whole(name: str, value: object, least: float = -math.inf, most: float = math.inf) -> int:
+    """Return ``value`` as a plain int from ``least`` to ``most``, or raise; no float will do.
+
+    >>> check_whole("price", 2.5, 1, 1_000)
+    Traceback (most recent call last):
+    ...
+    surehold.errors.InvalidInput: price must be a whole number from 1 to 1,000, but is 2.5
+    """
+    whole = None if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
+    if whole is not None and least <= whole <= most:
+        return whole
+    required = "a whole number"
+    if most < math.inf:
+        required += f" from {least:,} to {most:,}"
+    elif least > -math.inf:
+        required += f" of at least {least:,}"
+    raise InvalidInput(name, required, value)
+
+
+def check_count(name: str, value: object, most: int = LARGEST_COUNT) -> int:
+    """Return ``value`` as a whole number from 1 to ``most``, a power of ten, or raise.
+
+    >>> check_count("queries", 1e6)
+    1000000
+    """
+    required = f"a whole number from 1 to 10^{len(str(most)) - 1}"
+    number = check_number(name, value, required, lambda x: 1.0 <= x < math.inf and x.is_integer())
+    # Through float only what came as a float: whole numbers beyond 2**53 stay exact.
+    whole = int(value) if isinstance(value, Integral) else int(number)
+    if whole > most:
+        raise InvalidInput(name, required, value)
+    return whole
+
+
+def check_growth(n0: object, n: object) -> tuple[int, int]:
+    """Return the sizes at the start and at the end as whole numbers with n0 <= n, or raise."""
+    start, end = check_count("n0", n0), check_count("n", n)
+    if end < start:
+        hint = "n0 is the size at the first query, n the size at the end"
+        raise InvalidInput("n", f"at least n0 = {start}", end, hint)
+    return start, end
