@@ -23,6 +23,7 @@ from surehold.session import (
     Appended,
     Budget,
     Choice,
+    Growth,
     Quote,
     Result,
     Round,
@@ -31,7 +32,7 @@ from surehold.session import (
     Status,
     Verification,
 )
-from surehold.session.dataset import Growth, append_again
+from surehold.session.dataset import append_again
 from surehold.session.outlook import Outlook
 from surehold.session.session import checked_text
 

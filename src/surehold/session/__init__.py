@@ -1,17 +1,9 @@
 """The session: the only door to the data."""
 
 from surehold.data.model_store import KeptModel
-from surehold.session.dataset import (
-    Appended,
-    Dataset,
-    Growth,
-    Round,
-    Status,
-    Verification,
-    create,
-    open,
-)
+from surehold.session.dataset import Appended, Dataset, Verification, create, open
 from surehold.session.outlook import Outlook, Pace
+from surehold.session.overview import Growth, Round, Status
 from surehold.session.quotes import Budget, Quote, SpendingLimit
 from surehold.session.results import (
     RESULTS,

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from surehold import files
@@ -20,7 +20,7 @@ from surehold.data.records_store import GrowingData, Progress
 from surehold.data.sources import sampled_schema
 from surehold.data.statistics import Statistic
 from surehold.display import Shown
-from surehold.errors import InvalidInput, LedgerCorrupt, NotReady, StorageFailed
+from surehold.errors import InvalidInput, LedgerCorrupt, StorageFailed
 from surehold.formatting import several
 from surehold.ledger.ledger import FILE, WITNESS, Ledger
 from surehold.ledger.replay import replay
@@ -28,12 +28,9 @@ from surehold.ledger.witness import Witness
 from surehold.mechanisms import NoiseSource, system_noise, to_float
 from surehold.planning import Plan
 from surehold.queries import Schema
-from surehold.session.outlook import Outlook, outlook
-from surehold.session.quotes import Budget
+from surehold.session.overview import Overview
 from surehold.session.release import Release
-from surehold.session.results import when
 from surehold.session.session import Session, checked_text
-from surehold.session.transcript import Transcript
 
 if TYPE_CHECKING:
     from surehold.data.process.runner import ModelLimits
@@ -56,66 +53,6 @@ class Appended(Shown):
 
     def __str__(self) -> str:
         return f"appended {several(self.count, 'record')}; there are {self.n:,}"
-
-
-@dataclass(frozen=True, repr=False)
-class Status(Shown):
-    """Where a dataset stands.
-
-    ``name`` is that of its folder: where that lies is nobody's business who asks from elsewhere.
-    ``round`` is the one a query asked now would have, if it may be; ``next_round`` the next of a
-    fixed schedule.
-    """
-
-    name: str
-    dataset: str
-    columns: Mapping[str, str]
-    n: int
-    first_round: int
-    last_round: int
-    ready: bool
-    round: int | None
-    next_round: int | None
-    advice: str | None
-    width: float
-    beta: float
-    certificate: str
-    budget: Budget
-    answers: int
-    answers_left: int
-    segments: int
-    pending: int
-    entries: int
-    head: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name}: {several(self.n, 'record')}, "
-            f"{several(self.answers, 'answer')} given; {self.budget}"
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class Growth(Shown):
-    """How many records there were, from a time on."""
-
-    time: str
-    n: int
-
-    def __str__(self) -> str:
-        return f"{several(self.n, 'record')} from {self.time} on"
-
-
-@dataclass(frozen=True, repr=False)
-class Round(Shown):
-    """The answers that were given at one round, and what they cost in all."""
-
-    round: int
-    answers: int
-    spent: float
-
-    def __str__(self) -> str:
-        return f"{several(self.answers, 'answer')} at n = {self.round:,} for {self.spent:.4g}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,7 +79,7 @@ class Verification(Shown):
         )
 
 
-class Dataset:
+class Dataset(Overview):
     """An open dataset. Use :func:`create` and :func:`open`."""
 
     def __init__(
@@ -175,13 +112,6 @@ class Dataset:
         self.release = release or Release()
         self._calibration = Calibration(self._data)
 
-    # ------------------------------------------------------------------------------ looking
-
-    @property
-    def n(self) -> int:
-        """How many records there are now."""
-        return self._ledger.refresh().records
-
     def __len__(self) -> int:
         return self.n
 
@@ -195,78 +125,8 @@ class Dataset:
         """The number of the last entry of the ledger: it rises with whatever happens."""
         return self._ledger.store.last()
 
-    @property
-    def plan(self) -> Plan:
-        """The plan it was created with."""
-        return self._ledger.plan
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """Names and types of the columns."""
-        return self._ledger.schema.to_dict()
-
-    @property
-    def transcript(self) -> Transcript:
-        """All answers so far."""
-        return self.transcript_of(None)
-
-    def transcript_of(self, analyst: str | None) -> Transcript:
-        """The answers that one analyst asked for; None stands for all."""
-        return Transcript(self._ledger, analyst)
-
-    @property
-    def rounds(self) -> tuple[Round, ...]:
-        """The rounds at which answers were given, in order."""
-        charge = self._ledger.policy.mechanism.charge
-        return tuple(
-            Round(total.round, total.answers, to_float(total.price * charge(total.round)))
-            for total in self._ledger.store.rounds()
-        )
-
-    def growth(self, points: int = 500) -> tuple[Growth, ...]:
-        """How the data grew: at most so many moments, the last append among them."""
-        states = (entry.state() for entry in self._ledger.store.sampled("append", points))
-        return tuple(Growth(when(state.time), state.records) for state in states)
-
-    def outlook(self) -> Outlook:
-        """What is left of the budget buys so much: now, evenly from now on, or at the end."""
-        return outlook(self._ledger)
-
     def __repr__(self) -> str:
         return f"<dataset {self.path.name!r}>"
-
-    def status(self) -> Status:
-        """Where it stands, in numbers."""
-        ledger, policy = self._ledger, self._ledger.policy
-        state = ledger.refresh()
-        total, round, advice = policy.budget, None, None
-        try:
-            round = policy.round_for(state.records, None)
-        except NotReady as error:
-            advice = str(error)
-        first_pending = min(ledger.store.first_pending(), state.records)
-        return Status(
-            name=self.path.name,
-            dataset=ledger.fingerprint,
-            columns=MappingProxyType(self.columns),
-            n=state.records,
-            first_round=policy.first_round,
-            last_round=policy.last_round,
-            ready=round is not None,
-            round=round,
-            next_round=policy.next_round(state.records),
-            advice=advice,
-            width=policy.widest(0.0, 1.0, 0),
-            beta=self.plan.beta,
-            certificate=self.plan.certificate,
-            budget=Budget(to_float(total), to_float(state.spent), to_float(total - state.spent)),
-            answers=state.answers,
-            answers_left=ledger.answers_left(policy.nearest_round(state.records)),
-            segments=len(ledger.store.segments()),
-            pending=state.records - first_pending,
-            entries=ledger.head.seq,
-            head=ledger.head.hash.hex(),
-        )
 
     # ------------------------------------------------------------------------------- doing
 

@@ -29,6 +29,7 @@ from surehold.queries import (
 )
 from surehold.session.gradient_descent import fitted
 from surehold.session.noisy_answers import answered, names_model
+from surehold.session.overview import Overview
 from surehold.session.questions import (
     Asked,
     Question,
@@ -40,12 +41,11 @@ from surehold.session.questions import (
     leaves_of,
     numbered,
 )
-from surehold.session.quotes import Budget, Quote, SpendingLimit
+from surehold.session.quotes import Quote, SpendingLimit
 from surehold.session.refusals import refusal
 from surehold.session.release import Release
 from surehold.session.results import Answer, Choice, Result, result_of
 from surehold.session.scorer import Scorer
-from surehold.session.transcript import Transcript
 
 _LONGEST = 200
 
@@ -63,7 +63,7 @@ class _Step(NamedTuple):
     new_keys: set[int]
 
 
-class Session:
+class Session(Overview):
     """One analyst's way to a dataset. The budget is the dataset's, shared by all its analysts."""
 
     def __init__(
@@ -138,23 +138,12 @@ class Session:
             return view.room()
         return view.room_within(self._limit, self.analyst)
 
-    @property
-    def budget(self) -> Budget:
-        """The budget of the record that is exposed most, the first."""
-        spent, total = self._ledger.refresh().spent, self._ledger.policy.budget
-        return Budget(to_float(total), to_float(spent), to_float(total - spent))
-
     def answers_left(self, round: int) -> int:
         """How many more answers fit at a round of the plan, whether or not it is there yet."""
         self._ledger.policy.check_round(round)
         with self._ledger.store.lock:
             self._ledger.refresh()
             return self._ledger.answers_left(round, self._room(self._ledger))
-
-    @property
-    def transcript(self) -> Transcript:
-        """All answers of the dataset so far, whoever asked."""
-        return Transcript(self._ledger)
 
     def scorer(
         self, *, features: Sequence[str], target: str, metric: str = "accuracy", **options: Any

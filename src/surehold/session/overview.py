@@ -1,0 +1,168 @@
+"""What may be known of a dataset without asking: its plan, its size, its budget, its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from surehold.display import Shown
+from surehold.errors import NotReady
+from surehold.formatting import several
+from surehold.ledger.ledger import Ledger
+from surehold.mechanisms import to_float
+from surehold.planning import Plan
+from surehold.session.outlook import Outlook, outlook
+from surehold.session.quotes import Budget
+from surehold.session.results import when
+from surehold.session.transcript import Transcript
+
+
+@dataclass(frozen=True, repr=False)
+class Status(Shown):
+    """Where a dataset stands.
+
+    ``name`` is that of its folder: where that lies is nobody's business who asks from elsewhere.
+    ``round`` is the one a query asked now would have, if it may be; ``next_round`` the next of a
+    fixed schedule.
+    """
+
+    name: str
+    dataset: str
+    columns: Mapping[str, str]
+    n: int
+    first_round: int
+    last_round: int
+    ready: bool
+    round: int | None
+    next_round: int | None
+    advice: str | None
+    width: float
+    beta: float
+    certificate: str
+    budget: Budget
+    answers: int
+    answers_left: int
+    segments: int
+    pending: int
+    entries: int
+    head: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {several(self.n, 'record')}, "
+            f"{several(self.answers, 'answer')} given; {self.budget}"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Growth(Shown):
+    """How many records there were, from a time on."""
+
+    time: str
+    n: int
+
+    def __str__(self) -> str:
+        return f"{several(self.n, 'record')} from {self.time} on"
+
+
+@dataclass(frozen=True, repr=False)
+class Round(Shown):
+    """The answers that were given at one round, and what they cost in all."""
+
+    round: int
+    answers: int
+    spent: float
+
+    def __str__(self) -> str:
+        return f"{several(self.answers, 'answer')} at n = {self.round:,} for {self.spent:.4g}"
+
+
+class Overview:
+    """What datasets and sessions show of themselves; it is free and touches no record."""
+
+    _ledger: Ledger
+
+    @property
+    def n(self) -> int:
+        """How many records there are now."""
+        return self._ledger.refresh().records
+
+    @property
+    def plan(self) -> Plan:
+        """The plan it was created with."""
+        return self._ledger.plan
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Names and types of the columns."""
+        return self._ledger.schema.to_dict()
+
+    @property
+    def transcript(self) -> Transcript:
+        """All answers of the dataset so far, whoever asked."""
+        return self.transcript_of(None)
+
+    def transcript_of(self, analyst: str | None) -> Transcript:
+        """The answers that one analyst asked for; None stands for all."""
+        return Transcript(self._ledger, analyst)
+
+    @property
+    def budget(self) -> Budget:
+        """The budget of the record that is exposed most, the first."""
+        return self._budget(self._ledger.refresh().spent)
+
+    def _budget(self, spent: int) -> Budget:
+        total = self._ledger.policy.budget
+        return Budget(to_float(total), to_float(spent), to_float(total - spent))
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """The rounds at which answers were given, in order."""
+        charge = self._ledger.policy.mechanism.charge
+        return tuple(
+            Round(total.round, total.answers, to_float(total.price * charge(total.round)))
+            for total in self._ledger.store.rounds()
+        )
+
+    def growth(self, points: int = 500) -> tuple[Growth, ...]:
+        """How the data grew: at most ``points`` moments, the last append among them."""
+        states = (entry.state() for entry in self._ledger.store.sampled("append", points))
+        return tuple(Growth(when(state.time), state.records) for state in states)
+
+    def outlook(self) -> Outlook:
+        """What the rest of the budget buys: now, evenly from now on, or at the end."""
+        return outlook(self._ledger)
+
+    def status(self) -> Status:
+        """Where it stands, in numbers."""
+        ledger, policy = self._ledger, self._ledger.policy
+        state = ledger.refresh()
+        current, advice = None, None
+        try:
+            current = policy.round_for(state.records, None)
+        except NotReady as error:
+            advice = str(error)
+        first_pending = min(ledger.store.first_pending(), state.records)
+        return Status(
+            name=ledger.folder.name,
+            dataset=ledger.fingerprint,
+            columns=MappingProxyType(self.columns),
+            n=state.records,
+            first_round=policy.first_round,
+            last_round=policy.last_round,
+            ready=current is not None,
+            round=current,
+            next_round=policy.next_round(state.records),
+            advice=advice,
+            width=policy.widest(0.0, 1.0, 0),
+            beta=self.plan.beta,
+            certificate=self.plan.certificate,
+            budget=self._budget(state.spent),
+            answers=state.answers,
+            answers_left=ledger.answers_left(policy.nearest_round(state.records)),
+            segments=len(ledger.store.segments()),
+            pending=state.records - first_pending,
+            entries=ledger.head.seq,
+            head=ledger.head.hash.hex(),
+        )
