@@ -17,7 +17,7 @@ from surehold.errors import InvalidInput
 GATE_CODES = {"pass": 0, "fail": 6, "undecided": 7}
 """What `surehold gate` ends with."""
 
-_METRICS = (
+METRICS = (
     "accuracy",
     "auc",
     "zero_one",
@@ -28,7 +28,7 @@ _METRICS = (
     "confusion",
     "calibration",
 )
-
+"""As in queries.metrics, which would take long to load for a command that does not need it."""
 
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
@@ -134,11 +134,11 @@ def select(
 @click.option("--target", required=True, metavar="COLUMN", help="What it predicts.")
 @click.option(
     "--metric",
-    type=click.Choice(_METRICS),
+    type=click.Choice(METRICS),
     metavar="NAME",
     default="accuracy",
     show_default=True,
-    help=f"How it is judged: {', '.join(_METRICS)}.",
+    help=f"How it is judged: {', '.join(METRICS)}.",
 )
 @click.option("--classes", metavar="A,B,...", help="The labels, if the model does not say them.")
 @click.option("--most", type=NUMBER, help="Where the log loss is cut off.")
@@ -175,23 +175,21 @@ def score(
     \b
     surehold score clinic model.onnx --features age,bmi --target ill
     """
-    from surehold import queries
+    from surehold.queries.metrics import score as score_query
 
     if model.suffix.lower() != ".onnx":
         raise InvalidInput("the model", "an ONNX file, MODEL.onnx", str(model))
-    common: dict[str, Any] = {
-        "features": _listed(features),
-        "target": target,
-        "classes": None if classes is None else [_value(text) for text in _listed(classes)],
-    }
-    if metric in ("accuracy", "brier", "confusion"):
-        asked: Any = getattr(queries, metric)(model, **common)
-    elif metric == "auc":
-        asked = queries.auc(model, **common)
-    elif metric == "calibration":
-        asked = queries.calibration(model, bins=bins, **common)
-    else:
-        asked = queries.loss(model, kind=metric, low=low, high=high, most=most, **common)
+    asked = score_query(
+        model,
+        metric,
+        features=_listed(features),
+        target=target,
+        classes=None if classes is None else [_value(text) for text in _listed(classes)],
+        low=low,
+        high=high,
+        most=most,
+        bins=bins,
+    )
     with session_on(dataset, analyst, held, fixed_time) as asking:
         with console.counting("records") as progress:
             answer = asking.ask(asked, key=key, progress=progress)

@@ -13,7 +13,6 @@ from surehold.checks import check_number, check_whole
 from surehold.client.address import checked_token, checked_url
 from surehold.client.connection import Connection, Request, failed
 from surehold.client.questions import checked_query, is_named, payloads_of, selection, written
-from surehold.client.scorer import RemoteScorer
 from surehold.client.transcript import RemoteTranscript
 from surehold.errors import InvalidInput
 from surehold.planning import Plan
@@ -150,7 +149,7 @@ class RemoteSession:
         self, *, features: Sequence[str], target: str, metric: str = "accuracy", **options: Any
     ) -> Scorer:
         """As the scorer of a local session, of ONNX models: estimators are code and not sent."""
-        return RemoteScorer(cast("Session", self), features, target, metric, **options)
+        return Scorer(cast("Session", self), features, target, metric, **options)
 
     def quote(self, query: Query | str) -> Quote:
         """What an answer would cost and how wide it would be; free, and it touches no record."""

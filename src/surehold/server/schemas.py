@@ -14,7 +14,7 @@ from surehold.display import Shown
 from surehold.errors import InvalidInput
 from surehold.planning import ComparisonRow
 from surehold.queries import Query
-from surehold.queries.models import LOSSES
+from surehold.queries.metrics import MetricName, score
 from surehold.server.service import MOST_QUERIES
 from surehold.session import (
     Answer,
@@ -53,17 +53,7 @@ class Body(BaseModel):
 class Score(Body):
     """A question about an uploaded ONNX model, as `surehold score` asks it."""
 
-    metric: Literal[
-        "accuracy",
-        "auc",
-        "brier",
-        "calibration",
-        "confusion",
-        "zero_one",
-        "log",
-        "squared",
-        "absolute",
-    ]
+    metric: MetricName
     model: str = Field(description="Its name, as the upload gave it: onnx:...", max_length=100)
     features: list[str] = Field(min_length=1, max_length=10_000)
     target: str = Field(max_length=10_000)
@@ -79,18 +69,7 @@ class Score(Body):
         if content is None:
             hint = "upload it first: POST /v1/models"
             raise InvalidInput("the model", "one that is kept here", self.model, hint)
-        common: dict[str, Any] = {
-            "features": self.features,
-            "target": self.target,
-            "classes": self.classes,
-        }
-        if self.metric in LOSSES:
-            common |= {"low": self.low, "high": self.high, "most": self.most}
-            return queries.loss(content, kind=self.metric, **common)
-        if self.metric == "calibration":
-            return queries.calibration(content, bins=self.bins, **common)
-        made: Query = getattr(queries, self.metric)(content, **common)
-        return made
+        return score(content, **self.model_dump(exclude={"model"}))
 
 
 Asked = Annotated[

@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from surehold.errors import InvalidInput
-from surehold.queries import ModelScore, Schema, accuracy, fraction, loss
+from surehold.queries import Query, Schema, fraction
+from surehold.queries.metrics import score
 from surehold.queries.models import LOSSES
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Scorer:
-    """Called as scikit-learn calls scorers, ``scorer(estimator, X, y)``; X and y are passed over.
+    """Called as scikit-learn calls scorers, ``scorer(estimator, X, y)``; X and y are ignored.
 
     The score is the answer's value, or minus the loss, so that greater is better. Every estimator
     that has not been scored at this round costs one answer. ``answers`` has all of them, with their
@@ -37,29 +38,22 @@ class Scorer:
         for name in needed.get(metric, ()):
             if options.get(name) is None:
                 raise InvalidInput(name, f"given for a {metric} loss", None)
-        columns = self._schema(session)
+        columns = Schema.of(session.columns)
         for name in features:
             if name not in columns:
                 raise InvalidInput("features", f"columns of the dataset: {columns.names}", name)
         fraction(f"({target}) is null").form(columns)  # refuses what it can't read
         self._session = session
         self._is_loss = metric != "accuracy"
-        ask: Callable[..., ModelScore] = loss if self._is_loss else accuracy
-        known = {"features": list(features), "target": target, **options}
-        if self._is_loss:
-            known["kind"] = metric
-        self._query: Callable[[object], ModelScore] = partial(ask, **known)
+        self._query: Callable[[object], Query] = partial(
+            score, metric=metric, features=list(features), target=target, **options
+        )
         self.metric = metric
         self.answers: list[Answer] = []
 
-    def _schema(self, session: Any) -> Schema:
-        """The columns of the data; a session elsewhere knows them otherwise."""
-        schema: Schema = session._ledger.schema
-        return schema
-
     def __call__(self, estimator: object, X: object = None, y: object = None) -> float:
         """The score of a fitted estimator."""
-        answer = self._session.ask(self._query(estimator))
+        answer: Answer = self._session.ask(self._query(estimator))
         self.answers.append(answer)
         return -answer.value if self._is_loss else answer.value
 
