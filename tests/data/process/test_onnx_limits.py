@@ -15,7 +15,8 @@ from support.onnx_graphs import FLOAT, f, i, ml, model, node, plain, refused
 from support.row_mixing import TREE, session
 from surehold.data.process.runner import ModelLimits, ModelRunner
 from surehold.errors import InvalidInput
-from surehold.models.onnx import graph as graphs
+from surehold.models.onnx import file_parts
+from surehold.models.onnx import graph as graph_module
 from surehold.models.onnx.row_proof import is_rowwise, only_single
 from surehold.models.payload import payload_of
 from surehold.queries import Schema
@@ -65,18 +66,18 @@ def test_files_that_would_fill_the_memory(content):
 
 
 def test_many_nodes(monkeypatch):
-    monkeypatch.setattr(graphs, "MOST_NODES", 3)
+    monkeypatch.setattr(graph_module, "MOST_NODES", 3)
     nodes = [node("Relu", f"v{at}", f"v{at + 1}") for at in range(4)]
     refused(model(*nodes, inputs=[("v0", FLOAT, [None, 3])], output=("v4", FLOAT, None)), "3 nodes")
 
 
 def test_large_files(monkeypatch):
-    monkeypatch.setattr(graphs, "MOST_BYTES", 10)
+    monkeypatch.setattr(graph_module, "MOST_BYTES", 10)
     refused(plain(), "10 bytes")
 
 
 def test_many_numbers(monkeypatch):
-    monkeypatch.setattr(graphs, "MOST_NUMBERS", 5)
+    monkeypatch.setattr(file_parts, "MOST_NUMBERS", 5)
     refused(
         model(
             node("Add", "x c", "z"),

@@ -25,7 +25,7 @@ from surehold.data.process.evaluators import (
 )
 from surehold.models.base import Label, Unfit
 from surehold.models.extras import needed
-from surehold.models.onnx.graph import MOST_WIDTH
+from surehold.models.onnx.classes import MOST_WIDTH
 from surehold.models.onnx.preparation import prepared
 
 _NUMBERS: Mapping[str, type[Any]] = {

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from surehold.models.base import Unfit
-from surehold.models.extras import needed
-from surehold.models.onnx.graph import MAIN, named
+from surehold.models.onnx.nodes import MAIN, domain_of, onnx
 from surehold.models.onnx.trees import TREES, pad_trees
 
 _INDEXED = ("ArrayFeatureExtractor", "Gather")
@@ -28,8 +27,8 @@ def prepared(content: bytes) -> bytes:
     categories that are unknown as none of the known ones; with every index of a record's in range;
     and with ways of one length through every tree.
     """
-    onnx = needed("onnx", "an ONNX model")
-    model = onnx.load_model_from_string(content)
+    package = onnx()
+    model = package.load_model_from_string(content)
     model.DiscardUnknownFields()
     # What is said about it besides, which may be wrong; the runtime finds out for itself.
     for field in ("value_info", "quantization_annotation", "metadata_props"):
@@ -39,16 +38,18 @@ def prepared(content: bytes) -> bytes:
     for output in model.graph.output:
         node = mapped.get(output.name)
         if node is not None:
-            tensor = onnx.helper.make_tensor_value_info(output.name, onnx.TensorProto.FLOAT, None)
+            tensor = package.helper.make_tensor_value_info(
+                output.name, package.TensorProto.FLOAT, None
+            )
             output.CopyFrom(tensor)
-            node.CopyFrom(onnx.helper.make_node("Identity", [node.input[0]], [output.name]))
+            node.CopyFrom(package.helper.make_node("Identity", [node.input[0]], [output.name]))
     for node in model.graph.node:
         if node.op_type in TREES:
             pad_trees(node)
         elif node.op_type == "OneHotEncoder":
             kept = [each for each in node.attribute if each.name != "zeros"]
             del node.attribute[:]
-            node.attribute.extend([*kept, onnx.helper.make_attribute("zeros", 1)])
+            node.attribute.extend([*kept, package.helper.make_attribute("zeros", 1)])
     _keep_in_range(model)
     content = model.SerializeToString()
     return content
@@ -61,7 +62,7 @@ def _keep_in_range(model: Any) -> None:
     constant |= {node.output[0] for node in graph.node if node.op_type == "Constant"}
     if not any(_is_open(node, constant) for node in graph.node):
         return
-    opset = min((one.version for one in model.opset_import if named(one.domain) == MAIN), default=0)
+    opset = min((one.version for one in model.opset_import if domain_of(one) == MAIN), default=0)
     if opset < _OLDEST:
         raise Unfit(f"it chooses by an index; export it for opset {_OLDEST} or later, not {opset}")
     used = {name for node in graph.node for name in (*node.input, *node.output)} | constant
@@ -82,7 +83,7 @@ def _keep_in_range(model: Any) -> None:
     nodes = [_copy(node) for node in made]
     del graph.node[:]
     graph.node.extend(nodes)
-    from_array: Callable[..., Any] = needed("onnx", "an ONNX model").numpy_helper.from_array
+    from_array: Callable[..., Any] = onnx().numpy_helper.from_array
     graph.initializer.extend(from_array(value, name) for name, value in constants.items())
 
 
@@ -95,7 +96,7 @@ def _bounded(node: Any, prefix: str, constants: dict[str, Any]) -> list[Any]:
 
     Gather counts negative ones from the end, ArrayFeatureExtractor has none.
     """
-    make_node = needed("onnx", "an ONNX model").helper.make_node
+    make_node = onnx().helper.make_node
     made: list[Any] = []
 
     def found(operator: str, *given: str, **attributes: int) -> str:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from surehold.models.extras import needed
 from surehold.models.onnx import row_rules as op
-from surehold.models.onnx.graph import MAIN, ML, Graph, named
+from surehold.models.onnx.graph import Graph
+from surehold.models.onnx.nodes import MAIN, ML, domain_of, onnx
 from surehold.models.onnx.row_values import Call, Constant, Maps, NotProven, Rows, Rule, Value
 
 # Before, smaller inputs were repeated in another way.
@@ -101,7 +101,7 @@ def only_single(content: bytes) -> bool:
 
 class _Walk:
     def __init__(self, graph: Graph) -> None:
-        self._onnx = needed("onnx", "an ONNX model")
+        self._onnx = onnx()
         self._graph = graph
         self._opsets = self._versions()
         self.values: dict[str, Value] = {}
@@ -120,7 +120,7 @@ class _Walk:
                 raise NotProven
 
     def _take(self, node: Any) -> None:
-        domain = named(node.domain)
+        domain = domain_of(node)
         rules = {MAIN: _RULES, ML: _ML_RULES}.get(domain)
         if rules is None or domain not in self._opsets:
             raise NotProven
@@ -211,7 +211,7 @@ class _Walk:
     def _versions(self) -> dict[str, int]:
         found: dict[str, int] = {}
         for opset in self._graph.model.opset_import:
-            domain = named(opset.domain)
+            domain = domain_of(opset)
             if found.setdefault(domain, int(opset.version)) != opset.version:
                 raise NotProven
         if found.get(MAIN, _OLDEST) < _OLDEST:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surehold.errors import InvalidInput
-from surehold.models.extras import needed
+from surehold.models.onnx.nodes import attributes_of, onnx, refusal
 
 TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
 MOST_STEPS = 64
@@ -56,7 +55,7 @@ def check_trees(node: Any) -> None:
     size = len(forest.names) + sum(int(gap.sum()) for gap in forest.gaps)
     if size > MOST_TREE_NODES:
         required = f"of trees of at most {MOST_TREE_NODES:,} nodes, all ways equally long"
-        raise _refused(required, f"of {size:,}", "limit the depth of its trees")
+        raise refusal(required, f"of {size:,}", "limit the depth of its trees")
     _check_weights(node, forest)
 
 
@@ -87,7 +86,7 @@ def pad_trees(node: Any) -> None:
     starts = np.repeat(ends - np.concatenate(gaps), np.concatenate(gaps))
     level = np.concatenate([forest.level, forest.level[origin] + places - starts + 1])
     order = np.lexsort([level, tree])  # every node before those that it leads to
-    given = _attributes(node)
+    given = attributes_of(node)
     for name in given:
         if name.startswith("nodes_") and name not in _WAYS:
             _reorder(given[name], source[order])
@@ -105,17 +104,17 @@ _WAYS = ("nodes_nodeids", "nodes_truenodeids", "nodes_falsenodeids")
 
 
 def _forest(node: Any) -> _Forest:
-    given = _attributes(node)
+    given = attributes_of(node)
     lists = [
         np.array(given[f"nodes_{name}"].ints if f"nodes_{name}" in given else (), np.int64)
         for name in ("treeids", "nodeids", "truenodeids", "falsenodeids")
     ]
     modes = given["nodes_modes"].strings if "nodes_modes" in given else ()
     if len({len(modes), *map(len, lists)}) != 1 or not modes:
-        raise _refused("of trees whose nodes are all described", node.op_type)
+        raise refusal("of trees whose nodes are all described", node.op_type)
     for name in given:
         if name.startswith("nodes_") and _length(given[name]) not in (0, len(modes)):
-            raise _refused("of trees whose nodes are all described", node.op_type)
+            raise refusal("of trees whose nodes are all described", node.op_type)
     trees, names, *ids = lists
     is_leaf = np.array([mode == b"LEAF" for mode in modes])
     inner = np.flatnonzero(~is_leaf)
@@ -128,7 +127,7 @@ def _forest(node: Any) -> _Forest:
     by_code = np.argsort(codes)
     # The runtime has names that are smaller than the number of nodes, and so have we when we pad.
     if (np.diff(codes[by_code]) == 0).any() or names.min() < 0 or names.max() >= len(names):
-        raise _refused("of trees whose nodes have names of their own", node.op_type)
+        raise refusal("of trees whose nodes have names of their own", node.op_type)
     branches = []
     for listed in ids:
         target = np.searchsorted(every, listed[inner]).clip(0, len(every) - 1)
@@ -137,7 +136,7 @@ def _forest(node: Any) -> _Forest:
         place = by_code[found]
         exists = (every[target] == listed[inner]) & (codes[place] == wanted)
         if not (exists & (place > inner)).all():
-            raise _refused("of trees whose branches lead on to later nodes", node.op_type)
+            raise refusal("of trees whose branches lead on to later nodes", node.op_type)
         branch = np.full(len(names), -1)
         branch[inner] = place
         branches.append(branch)
@@ -155,10 +154,10 @@ def _levels(
     parents = np.pad(parents, (0, len(tree) - len(parents)))
     roots = np.flatnonzero(parents == 0)
     if len(np.unique(tree[roots])) != len(roots):
-        raise _refused("of trees with one root each", node.op_type)
+        raise refusal("of trees with one root each", node.op_type)
     if parents.max() > 1:
         hint = "export categories as columns of zeros and ones"
-        raise _refused("of trees whose branches do not meet again", node.op_type, hint)
+        raise refusal("of trees whose branches do not meet again", node.op_type, hint)
     at = roots
     for depth in range(1, MOST_STEPS + 2):
         inner = at[~is_leaf[at]]
@@ -166,7 +165,7 @@ def _levels(
             break
         if depth > MOST_STEPS:
             required = f"of trees in which a way has at most {MOST_STEPS} steps"
-            raise _refused(required, "of deeper ones", "limit the depth of its trees")
+            raise refusal(required, "of deeper ones", "limit the depth of its trees")
         at = np.unique(np.concatenate([branch[inner] for branch in branches]))
         level[at] = depth
     last = np.zeros(int(tree.max()) + 1, np.int64)
@@ -176,7 +175,7 @@ def _levels(
 
 def _check_weights(node: Any, forest: _Forest) -> None:
     """That all leaves have equally many, or a record's time would tell which leaf it came to."""
-    given = _attributes(node)
+    given = attributes_of(node)
     kind = "class" if node.op_type == "TreeEnsembleClassifier" else "target"
     trees, names = (
         np.array(given[f"{kind}_{name}"].ints if f"{kind}_{name}" in given else (), np.int64)
@@ -190,7 +189,7 @@ def _check_weights(node: Any, forest: _Forest) -> None:
         leaves = leaves[np.lexsort(leaves.T[::-1])]
         if np.array_equal(pairs, leaves) and len(set(counts.tolist())) == 1:
             return
-    raise _refused("of trees whose leaves have equally many weights", node.op_type)
+    raise refusal("of trees whose leaves have equally many weights", node.op_type)
 
 
 def _length(attribute: Any) -> int:
@@ -203,7 +202,7 @@ def _length(attribute: Any) -> int:
 def _reorder(attribute: Any, source: Integers) -> None:
     """The entries at these places, in the place of all."""
     if attribute.HasField("t"):
-        helper = needed("onnx", "an ONNX model").numpy_helper
+        helper = onnx().numpy_helper
         if attribute.t.dims != [0]:
             array = helper.to_array(attribute.t)
             attribute.t.CopyFrom(helper.from_array(array[source], attribute.t.name))
@@ -213,11 +212,3 @@ def _reorder(attribute: Any, source: Integers) -> None:
             values = list(field)
             del field[:]
             field.extend([values[at] for at in source.tolist()])
-
-
-def _attributes(node: Any) -> dict[str, Any]:
-    return {attribute.name: attribute for attribute in node.attribute}
-
-
-def _refused(required: str, got: str, hint: str = "") -> InvalidInput:
-    return InvalidInput("an ONNX model", required, got, hint)
