@@ -43,7 +43,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import surehold as sh
 from support.service import running, running_tools
-from surehold.data.records_store import GrowingData
+from surehold.data.record_store import RecordStore
 from surehold.server.settings import Settings
 from surehold.session.dataset import Dataset
 from surehold.session.dataset import open as open_dataset
@@ -184,17 +184,17 @@ def serve(paths: Sequence[str], tools: bool, fixed_time: bool, planted: float) -
     With ``planted`` seconds every evaluation of the second, the fourth, ... takes longer.
     """
     settings = Settings(rate=1e9, slow_asks=(64, 64), fixed_time=fixed_time)
-    exact = GrowingData.exact
+    exact = RecordStore.exact
     with ExitStack() as stack:
         opened = [stack.enter_context(open_dataset(path)) for path in paths]
         longer = {id(dataset._data) for dataset in opened[1::2]} if planted else set()
 
-        def delayed(data: GrowingData, *args: Any) -> Any:
+        def delayed(data: RecordStore, *args: Any) -> Any:
             if id(data) in longer:
                 time.sleep(planted)
             return exact(data, *args)
 
-        GrowingData.exact = delayed  # type: ignore[method-assign]
+        RecordStore.exact = delayed  # type: ignore[method-assign]
         for dataset in opened:
             dataset._calibration._paces = opened[0]._calibration._paces
             dataset._data.load(dataset.n)

@@ -16,7 +16,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from surehold.data.records_store import GrowingData
+from surehold.data.record_store import RecordStore
 from surehold.queries import (
     Schema,
 )
@@ -59,7 +59,7 @@ AB = {"features": ["a", "b"]}
 
 def growing(frame=FRAME):
     """Data as a session has it, without a ledger."""
-    data = GrowingData(SimpleNamespace(folder=Path(), store=None))
+    data = RecordStore(SimpleNamespace(folder=Path(), store=None))
     data._engine.extend(frame)
     return data
 

@@ -8,7 +8,7 @@ import surehold as sh
 from support.runtime import made
 from support.workload import YOUTH
 from surehold.data.calibration import OVERHEAD, Calibration, _kind, made_up
-from surehold.data.records_store import GrowingData
+from surehold.data.record_store import RecordStore
 from surehold.queries import Schema, Source, query_of
 
 SCHEMA = Schema.of({"age": "int", "bmi": "float", "city": "str", "ill": "bool", "x1": "int"})
@@ -24,7 +24,7 @@ def calibration(tmp_path, monkeypatch):
             raise AssertionError("a record was touched")
 
         for name in ("exact", "gradients", "text", "_catch_up"):
-            monkeypatch.setattr(GrowingData, name, refuse)
+            monkeypatch.setattr(RecordStore, name, refuse)
         yield Calibration(dataset._data)
 
 

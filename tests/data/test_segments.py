@@ -11,7 +11,7 @@ import pytest
 
 import surehold as sh
 from support.runtime import COLUMNS, made, older, opened, records
-from surehold.data import records_store
+from surehold.data import record_store
 from surehold.queries import Schema, fraction
 
 OLD = fraction("age > 40").measure(Schema.of(COLUMNS))
@@ -19,8 +19,8 @@ OLD = fraction("age > 40").measure(Schema.of(COLUMNS))
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_store, "LARGE", 20)
-    monkeypatch.setattr(records_store, "RECORDS", 30)
+    monkeypatch.setattr(record_store, "LARGE", 20)
+    monkeypatch.setattr(record_store, "RECORDS", 30)
 
 
 def files(dataset: sh.Dataset) -> list[Path]:
@@ -109,7 +109,7 @@ def test_a_file_that_goes_while_the_dataset_is_open(tmp_path: Path) -> None:
     with made(tmp_path / "data", count=90) as dataset:
         files(dataset)[1].unlink()
         with pytest.raises(sh.LedgerCorrupt, match="missing"):
-            records_store.GrowingData(dataset._ledger).sums([OLD], 90)
+            record_store.RecordStore(dataset._ledger).sums([OLD], 90)
         with pytest.raises(sh.LedgerCorrupt):
             dataset.verify()
 

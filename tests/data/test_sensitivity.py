@@ -44,7 +44,7 @@ from surehold.data import scores
 from surehold.data.gradients import Gradients
 from surehold.data.process.crew import close_idle
 from surehold.data.process.runner import ModelLimits, ModelRunner, Result
-from surehold.data.records_store import GrowingData
+from surehold.data.record_store import RecordStore
 from surehold.data.statistics import Statistic
 from surehold.mechanisms.exponential import ExponentialMechanism
 from surehold.queries import (
@@ -384,8 +384,8 @@ class StubRunner:
 
 
 def exactly(records, sources, patch):
-    """As a session has it: GrowingData.exact, on records that are in memory already."""
-    data = GrowingData(SimpleNamespace(folder=Path(), store=None))
+    """As a session has it: RecordStore.exact, on records that are in memory already."""
+    data = RecordStore(SimpleNamespace(folder=Path(), store=None))
     data._engine.extend(frame_of(records))
     for one in STATISTICS:
         data.register(one)
@@ -551,7 +551,7 @@ def test_the_stub_is_as_the_runner(everything):
         if TABLE[name].models
         for source in noisy_answers.sources_of(form)
     ]
-    data = GrowingData(SimpleNamespace(folder=Path(), store=None))
+    data = RecordStore(SimpleNamespace(folder=Path(), store=None))
     data._engine.extend(frame_of(UNIVERSE))
     real = data.exact(flat, len(UNIVERSE))
     with pytest.MonkeyPatch.context() as patch:

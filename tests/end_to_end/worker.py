@@ -20,7 +20,7 @@ from typing import Any
 
 import surehold as sh
 from surehold import files
-from surehold.data import records_store, segments
+from surehold.data import record_store, segments
 from surehold.ledger.draft import Draft
 from surehold.ledger.store import Store
 from surehold.ledger.witness import Witness
@@ -249,7 +249,7 @@ def arm(point: str, after: bool, times: int) -> None:
 
 def main() -> None:
     for name, value in SMALL_SEGMENTS.items():
-        setattr(records_store, name, value)
+        setattr(record_store, name, value)
     order = json.loads(sys.stdin.readline())
     log = Log(order["log"])
     if order.get("create"):

@@ -10,7 +10,7 @@ import pytest
 
 from support.runtime import made, records, sql
 from support.tampering import bodies, copied, edit, fields_of, found_by, rehash, rewitness, write
-from surehold.data.records_store import GrowingData
+from surehold.data.record_store import RecordStore
 
 KINDS = ("create", "append", "charge", "answer", "key", "charge", "append")
 CHARGED = {3: "charge", 4: "answer", 5: "key", 6: "charge"}
@@ -24,7 +24,7 @@ def template(tmp_path_factory) -> Path:
         session = dataset.session("ann")
         session.ask("age > 50", key="first")
         session.ask("age > 50", key="second")
-        patch.setattr(GrowingData, "exact", _cut_off)
+        patch.setattr(RecordStore, "exact", _cut_off)
         with pytest.raises(KeyboardInterrupt):
             session.ask("age > 60", key="third")
         dataset.append(records(1000, 1010))

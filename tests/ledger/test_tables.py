@@ -19,7 +19,7 @@ from support.tampering import (
     rewitness,
     write,
 )
-from surehold.data.records_store import GrowingData
+from surehold.data.record_store import RecordStore
 
 CHECKED_AGAINST = {
     "segments": "append and seal entries, and the manifest in the state after each",
@@ -46,7 +46,7 @@ def filled(tmp_path_factory):
         def cut_off(*_: object) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr(GrowingData, "exact", cut_off)
+        patch.setattr(RecordStore, "exact", cut_off)
         with pytest.raises(KeyboardInterrupt):
             session.ask("age > 33", key="charged")
     return path

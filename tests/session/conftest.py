@@ -9,7 +9,7 @@ import pytest
 from support.noise_sources import NoNoise
 from support.runtime import made
 from support.workload import YOUTH, in_process
-from surehold.data.records_store import GrowingData
+from surehold.data.record_store import RecordStore
 from surehold.ledger.store import Store
 from surehold.session.dataset import Dataset
 
@@ -90,6 +90,6 @@ def no_data(monkeypatch):
 
     def forbid() -> None:
         for name in ("exact", "sums", "text", "_catch_up"):
-            monkeypatch.setattr(GrowingData, name, refuse)
+            monkeypatch.setattr(RecordStore, name, refuse)
 
     return forbid

@@ -12,7 +12,7 @@ import surehold as sh
 from support.runtime import contents, made, opened, records
 from support.touches import Touches
 from support.workload import CASES
-from surehold.data.records_store import GrowingData
+from surehold.data.record_store import RecordStore
 from surehold.ledger import draft
 from surehold.session.dataset import Dataset
 
@@ -90,7 +90,7 @@ def test_an_ask_that_is_cut_off_stays_charged_and_is_completed_without_another_c
     clinic, session, monkeypatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(GrowingData, "exact", _cut_off)
+        patch.setattr(RecordStore, "exact", _cut_off)
         with pytest.raises(KeyboardInterrupt):
             session.ask("age > 50", key="K")
     spent = session.budget.spent

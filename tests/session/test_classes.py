@@ -17,7 +17,7 @@ from support.runtime import (
     records,
 )
 from support.workload import CASES, YOUTH
-from surehold.data.records_store import GrowingData
+from surehold.data.record_store import RecordStore
 from surehold.mechanisms import to_float
 from surehold.planning import Plan
 from surehold.queries import Select, query_of
@@ -41,7 +41,7 @@ def nobody_looks(no_data, monkeypatch):
 
     def forbid() -> None:
         no_data()
-        monkeypatch.setattr(GrowingData, "gradients", GrowingData.exact)
+        monkeypatch.setattr(RecordStore, "gradients", RecordStore.exact)
 
     return forbid
 
@@ -57,7 +57,7 @@ def test_an_ask_is_what_was_quoted_and_the_quote_is_free(
     charge = dataset._ledger.policy.mechanism.charge(2000)
     with monkeypatch.context() as patch:
         for hidden in ("exact", "gradients", "text", "_catch_up"):
-            patch.setattr(GrowingData, hidden, None)
+            patch.setattr(RecordStore, hidden, None)
         quote = session.quote(case.query)
     assert contents(dataset.path) == before
     assert (quote.query, quote.round, quote.allowed) == (case.canonical, 2000, True)
@@ -186,9 +186,9 @@ def test_a_batch_of_every_class_is_all_or_nothing(dataset, session) -> None:
 
 def test_every_class_in_one_step_and_one_pass(dataset, session, monkeypatch) -> None:
     passes = []
-    real = GrowingData.exact
+    real = RecordStore.exact
     monkeypatch.setattr(
-        GrowingData, "exact", lambda self, *rest: passes.append(1) or real(self, *rest)
+        RecordStore, "exact", lambda self, *rest: passes.append(1) or real(self, *rest)
     )
     results = session.ask_many([case.query for case in CASES.values()], key="all")
     assert len(passes) == 1

@@ -6,7 +6,7 @@ import pytest
 
 import surehold as sh
 from support.runtime import exhausted, made, opened, records
-from surehold.data.records_store import GrowingData
+from surehold.data.record_store import RecordStore
 
 
 def in_threads(*works) -> list:
@@ -63,7 +63,7 @@ def test_threads_that_ask_the_same_at_once_get_one_answer(clinic) -> None:
 
 def meanwhile(patch: pytest.MonkeyPatch, what) -> None:
     """Do something once, just when an ask has its sums and is about to write."""
-    real = GrowingData.exact
+    real = RecordStore.exact
     todo = [what]
 
     def exact(self, sources, round, progress=None):
@@ -72,7 +72,7 @@ def meanwhile(patch: pytest.MonkeyPatch, what) -> None:
             todo.pop()()
         return found
 
-    patch.setattr(GrowingData, "exact", exact)
+    patch.setattr(RecordStore, "exact", exact)
 
 
 @pytest.mark.parametrize("same_connection", [True, False])

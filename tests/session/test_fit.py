@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import surehold as sh
 from support.noise_sources import FastSeededNoise, NoNoise
-from surehold.data.records_store import GrowingData
+from surehold.data.record_store import RecordStore
 from surehold.errors import BudgetExhausted, InvalidInput, InvalidQuery
 from surehold.queries import Schema, fit, query_of
 from surehold.session.dataset import Dataset, create
@@ -225,7 +225,7 @@ def test_a_price_beyond_the_budget_is_refused_before_any_record(dataset, monkeyp
     def refuse(*_):
         raise AssertionError("a record was touched")
 
-    monkeypatch.setattr(GrowingData, "gradients", refuse)
+    monkeypatch.setattr(RecordStore, "gradients", refuse)
     for price in (room + 1, 1_000_000):
         assert not session.quote(logistic(price=price)).allowed
         with pytest.raises(BudgetExhausted):

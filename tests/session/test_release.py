@@ -14,7 +14,7 @@ from support.noise_sources import FastSeededNoise
 from support.runtime import made, records, sql, warm
 from support.workload import CASES, YOUTH
 from surehold.data.calibration import Calibration
-from surehold.data.records_store import GrowingData
+from surehold.data.record_store import RecordStore
 from surehold.session import session as sessions
 from surehold.session.dataset import Dataset
 from surehold.session.release import MARGIN, REST, SLOT, slot_after
@@ -47,7 +47,7 @@ class Work:
     def __init__(self, clock: FakeClock, patch: pytest.MonkeyPatch) -> None:
         self.seconds = 0.0
         self.error: Exception | None = None
-        exact, gradients = GrowingData.exact, GrowingData.gradients
+        exact, gradients = RecordStore.exact, RecordStore.gradients
 
         def slow(work: Any) -> Any:
             def worked(*args: Any) -> Any:
@@ -58,8 +58,8 @@ class Work:
 
             return worked
 
-        patch.setattr(GrowingData, "exact", slow(exact))
-        patch.setattr(GrowingData, "gradients", slow(gradients))
+        patch.setattr(RecordStore, "exact", slow(exact))
+        patch.setattr(RecordStore, "gradients", slow(gradients))
 
 
 @pytest.fixture
@@ -164,14 +164,14 @@ def test_noise_is_drawn_before_the_wait(timed, clock, monkeypatch):
 def test_records_that_are_loaded_first_are_waited_for_too(tmp_path, clock, monkeypatch):
     made(tmp_path / "loaded", count=2000).close()
     monkeypatch.setattr(Calibration, "seconds", lambda *_: EXPECTED)
-    catch_up, begun = GrowingData._catch_up, clock.now
+    catch_up, begun = RecordStore._catch_up, clock.now
 
-    def slow(data: GrowingData, round: int) -> None:
+    def slow(data: RecordStore, round: int) -> None:
         if data.loaded < round:
             clock.pass_by(0.015)
         catch_up(data, round)
 
-    monkeypatch.setattr(GrowingData, "_catch_up", slow)
+    monkeypatch.setattr(RecordStore, "_catch_up", slow)
     dataset = Dataset(tmp_path / "loaded", FastSeededNoise(1), release=clock.release())
     with dataset:
         loading = slot_after(MARGIN * dataset._calibration.loading(2000))

@@ -18,7 +18,7 @@ from support.runtime import (
     record,
     records,
 )
-from surehold.data.records_store import GrowingData
+from surehold.data.record_store import RecordStore
 from surehold.mechanisms import SCALE, to_float
 
 # ------------------------------------------------------------------------------------- ask
@@ -176,9 +176,9 @@ def test_what_is_not_even_text(session, query) -> None:
 
 def test_many_are_one_charge_one_pass_and_one_answer(clinic, session, commits, monkeypatch) -> None:
     passes = []
-    real = GrowingData.exact
+    real = RecordStore.exact
     monkeypatch.setattr(
-        GrowingData, "exact", lambda self, m, *rest: passes.append(len(m)) or real(self, m, *rest)
+        RecordStore, "exact", lambda self, m, *rest: passes.append(len(m)) or real(self, m, *rest)
     )
     answers = session.ask_many([f"age > {i}" for i in range(10)])
     assert len(answers) == 10

@@ -31,7 +31,7 @@ from support.machine import FAULTY, Crash, Model, Question, Step
 from support.noise_sources import FastSeededNoise, NoNoise
 from support.runtime import N0, adaptive_plan, age_of, batch_plan, made, older, records
 from support.workload import CASES, YOUTH, Case, in_process
-from surehold.data.records_store import Exact, GrowingData
+from surehold.data.record_store import Exact, RecordStore
 from surehold.ledger.draft import Draft
 from surehold.ledger.filter import RecordFilter, UncommittedFilter
 from surehold.ledger.ledger import Ledger
@@ -455,7 +455,7 @@ def swallowed(self: Ledger) -> Any:
     return writing()
 
 
-def of_all_records(self: GrowingData, sources: Any, round: int, progress: Any = None) -> Any:
+def of_all_records(self: RecordStore, sources: Any, round: int, progress: Any = None) -> Any:
     """All records where the first ``round`` are meant, which the divisor does not tell."""
     found = REAL["exact"](self, sources, self._ledger.refresh().records)
     return [
@@ -497,7 +497,7 @@ def charged_derived(self: Draft, body: Any, canonical: str, round: int, *more: A
 
 REAL: dict[str, Any] = {
     "writing": Ledger.writing,
-    "exact": GrowingData.exact,
+    "exact": RecordStore.exact,
     "take": Draft._take,
     "add_derived": Draft.add_derived,
     "derived_told": sessions.derived_told,
@@ -517,7 +517,7 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
     ),
     "a ledger that tells although its commit failed": (Ledger, "writing", swallowed),
     "a ledger that does not ask its witness": (Ledger, "_check_witnessed", lambda *_: None),
-    "a snapshot that grows": (GrowingData, "exact", of_all_records),
+    "a snapshot that grows": (RecordStore, "exact", of_all_records),
     "a ledger whose time goes back": (Draft, "_now", lambda self: self._clock()),
     "appends that wait for no seal": (Store, "drop_pending", lambda self, stop: None),
     "a table charged as one answer": (NumberForm, "price", property(lambda form: 1)),

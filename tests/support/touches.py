@@ -13,7 +13,7 @@ import pytest
 from support.runtime import sql
 from surehold.data.calibration import MadeUp
 from surehold.data.engines.polars_engine import PolarsEngine
-from surehold.data.records_store import GrowingData
+from surehold.data.record_store import RecordStore
 from surehold.queries import form_of
 from surehold.session.noisy_answers import sources_of
 
@@ -35,20 +35,20 @@ class Touches:
         self._inside = threading.local()
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
-        exact, gradients, text = GrowingData.exact, GrowingData.gradients, GrowingData.text
+        exact, gradients, text = RecordStore.exact, RecordStore.gradients, RecordStore.text
 
-        def watched(data: GrowingData, sources: Any, round: int, progress: Any = None) -> Any:
+        def watched(data: RecordStore, sources: Any, round: int, progress: Any = None) -> Any:
             self._note(data, {source.canonical for source in sources}, round)
             return self._within(exact, data, sources, round, progress)
 
-        def watched_fit(data: GrowingData, form: Any, round: int) -> Any:
+        def watched_fit(data: RecordStore, form: Any, round: int) -> Any:
             self._note(data, {form.canonical}, round)
             return self._within(gradients, data, form, round)
 
-        patch.setattr(GrowingData, "exact", watched)
-        patch.setattr(GrowingData, "gradients", watched_fit)
+        patch.setattr(RecordStore, "exact", watched)
+        patch.setattr(RecordStore, "gradients", watched_fit)
         # The custodian verifies what was appended.
-        patch.setattr(GrowingData, "text", lambda *args: self._within(text, *args))
+        patch.setattr(RecordStore, "text", lambda *args: self._within(text, *args))
         for name in READS:
             patch.setattr(PolarsEngine, name, self._guarded(getattr(PolarsEngine, name)))
 
@@ -71,7 +71,7 @@ class Touches:
 
         return guarded
 
-    def _note(self, data: GrowingData, canonicals: set[str], round: int) -> None:
+    def _note(self, data: RecordStore, canonicals: set[str], round: int) -> None:
         covered = self.covered(data, round)
         self.counts.update((canonical, round) for canonical in canonicals)
         if not canonicals <= covered:
@@ -81,7 +81,7 @@ class Touches:
         if during is not None:
             during()
 
-    def covered(self, data: GrowingData, round: int) -> set[str]:
+    def covered(self, data: RecordStore, round: int) -> set[str]:
         """What was charged at a round: queries, and the sources that they need."""
         forms = [form_of(text, data._ledger.schema) for text in charged(data._ledger.folder, round)]
         sources = {source.canonical for form in forms for source in sources_of(form)}

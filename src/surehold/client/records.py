@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from surehold.data.records_store import Progress
+from surehold.data.record_store import Progress
 from surehold.data.sources import as_frame, batches
 from surehold.queries import Schema
 

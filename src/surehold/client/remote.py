@@ -36,7 +36,7 @@ from surehold.session.outlook import Outlook
 from surehold.session.session import checked_text
 
 if TYPE_CHECKING:
-    from surehold.data.records_store import Progress
+    from surehold.data.record_store import Progress
     from surehold.models.payload import ModelPayload
     from surehold.session import Session
 

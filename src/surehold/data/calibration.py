@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from surehold.data.engines.polars_engine import PolarsEngine
 from surehold.data.frames import STORED
-from surehold.data.records_store import GrowingData, parts_of
+from surehold.data.record_store import RecordStore, parts_of
 from surehold.queries import (
     CellMeasure,
     ColumnType,
@@ -72,7 +72,7 @@ class Calibration:
     """
 
     def __init__(
-        self, data: GrowingData, clock: Callable[[], float] = time.perf_counter, most: int = _MOST
+        self, data: RecordStore, clock: Callable[[], float] = time.perf_counter, most: int = _MOST
     ) -> None:
         self._data, self._clock, self._most = data, clock, most
         self._paces: OrderedDict[str, Pace] = OrderedDict()
@@ -155,7 +155,7 @@ class Calibration:
     def _scoring(self, measure: ModelMeasure, round: int) -> float:
         from surehold.data.scores import expected_seconds
 
-        return expected_seconds(self._data.shelf.filled(measure), round, self._data.limits)
+        return expected_seconds(self._data.model_store.filled(measure), round, self._data.limits)
 
     def _pace(self, kind: str, work: Callable[[int], object], round: int) -> Pace:
         """The pace of a kind, by tries on few records and on many."""

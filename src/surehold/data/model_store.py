@@ -39,7 +39,7 @@ class KeptModel(Shown):
         return f"{self.model}, {self.bytes:,} bytes"
 
 
-class Shelf:
+class ModelStore:
     """The models of one dataset, in a folder of their own that is made when it is needed."""
 
     def __init__(self, folder: Path) -> None:

@@ -16,7 +16,7 @@ from surehold import files
 from surehold.data import segments
 from surehold.data.calibration import Calibration
 from surehold.data.model_store import KeptModel
-from surehold.data.records_store import GrowingData, Progress
+from surehold.data.record_store import Progress, RecordStore
 from surehold.data.sources import sampled_schema
 from surehold.data.statistics import Statistic
 from surehold.display import Shown
@@ -107,7 +107,7 @@ class Dataset(Overview):
         except BaseException:
             self._ledger.close()
             raise
-        self._data = GrowingData(self._ledger)
+        self._data = RecordStore(self._ledger)
         self._noise = noise
         self.release = release or Release()
         self._calibration = Calibration(self._data)
@@ -156,21 +156,21 @@ class Dataset(Overview):
 
     def keep_model(self, model: bytes | str | Path) -> KeptModel:
         """Keep an ONNX model, so that queries may name it by its hash: ``accuracy('onnx:...')``."""
-        return self._data.shelf.keep(model)
+        return self._data.model_store.keep(model)
 
     @property
     def models(self) -> tuple[KeptModel, ...]:
         """The models that are kept."""
-        return self._data.shelf.models
+        return self._data.model_store.models
 
     @property
     def models_size(self) -> tuple[int, int]:
         """How many bytes they take, and how many there are."""
-        return self._data.shelf.size
+        return self._data.model_store.size
 
     def model_content(self, name: str) -> bytes | None:
         """A model that is kept, by its name; None if it is not."""
-        payload = self._data.shelf.find(name)
+        payload = self._data.model_store.find(name)
         return None if payload is None else payload.content
 
     def limit_models(self, limits: ModelLimits) -> None:

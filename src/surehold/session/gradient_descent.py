@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surehold.data.records_store import GrowingData, Progress
+from surehold.data.record_store import Progress, RecordStore
 from surehold.ledger.policy import Policy
 from surehold.mechanisms import NoiseSource
 from surehold.queries import FitForm
@@ -23,7 +23,7 @@ _SHARE = 5
 
 def fitted(
     form: FitForm,
-    data: GrowingData,
+    data: RecordStore,
     policy: Policy,
     round: int,
     noise: NoiseSource,

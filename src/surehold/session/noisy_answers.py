@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from surehold.data.records_store import Exact, parts_of
+from surehold.data.record_store import Exact, parts_of
 from surehold.ledger.answer_entries import choice_told, fit_told, numbers_told
 from surehold.ledger.policy import Policy
 from surehold.mechanisms import NoiseSource

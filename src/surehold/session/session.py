@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self, overload
 
 from surehold.checks import check_share, check_whole
 from surehold.data.calibration import Calibration
-from surehold.data.records_store import GrowingData, Progress
+from surehold.data.record_store import Progress, RecordStore
 from surehold.errors import BudgetExhausted, InvalidInput, NotReady
 from surehold.ledger.answer_entries import derived_told
 from surehold.ledger.draft import Draft
@@ -69,7 +69,7 @@ class Session(Overview):
     def __init__(
         self,
         ledger: Ledger,
-        data: GrowingData,
+        data: RecordStore,
         noise: NoiseSource,
         analyst: str,
         limit: float | None = None,

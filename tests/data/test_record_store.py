@@ -15,7 +15,7 @@ import pytest
 import surehold as sh
 from support.noise_sources import NoNoise
 from support.runtime import contents, made, older, opened, record, records
-from surehold.data import records_store
+from surehold.data import record_store
 from surehold.data.segments import sweep
 from surehold.ledger.store import Store
 from surehold.queries import Measure, Schema, fraction, mean
@@ -40,9 +40,9 @@ def expected(measure: Measure, round: int) -> int:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments of up to 50 records, from 30 on at once, or once 40 are pending."""
-    monkeypatch.setattr(records_store, "SEAL_AT", 40)
-    monkeypatch.setattr(records_store, "LARGE", 30)
-    monkeypatch.setattr(records_store, "RECORDS", 50)
+    monkeypatch.setattr(record_store, "SEAL_AT", 40)
+    monkeypatch.setattr(record_store, "LARGE", 30)
+    monkeypatch.setattr(record_store, "RECORDS", 50)
 
 
 # Appends of all sizes: one, few, enough to be sealed, many, and exactly whole segments.
@@ -78,13 +78,13 @@ def test_every_snapshot(tmp_path: Path) -> None:
             assert dataset._data.sums(MEASURES, t) == wanted[t]
         for t in reversed(wanted):  # and backwards
             assert dataset._data.sums(MEASURES[::-1], t) == wanted[t][::-1]
-        fresh = records_store.GrowingData(dataset._ledger)
+        fresh = record_store.RecordStore(dataset._ledger)
         for t in (1, 200, 7, TOTAL):  # by others, together with one that is known
             assert fresh.sums([OLD], t) == wanted[t][:1]
             assert fresh.sums(MEASURES, t) == wanted[t]
     with opened(tmp_path / "data") as dataset:
         for t in (1, 30, 99, TOTAL):  # from scratch, each time
-            assert records_store.GrowingData(dataset._ledger).sums(MEASURES, t) == wanted[t]
+            assert record_store.RecordStore(dataset._ledger).sums(MEASURES, t) == wanted[t]
 
 
 @pytest.mark.usefixtures("small")
@@ -103,7 +103,7 @@ def test_snapshots_stay_while_another_appends(tmp_path: Path) -> None:
 def test_a_thread_that_asks_while_another_appends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records_store, "SEAL_AT", 20)
+    monkeypatch.setattr(record_store, "SEAL_AT", 20)
     with made(tmp_path / "data", count=10) as dataset, opened(tmp_path / "data") as other:
         done = threading.Event()
 
@@ -117,7 +117,7 @@ def test_a_thread_that_asks_while_another_appends(
         rounds = 0
         while not done.is_set() or rounds == 0:
             n = dataset.n
-            fresh = records_store.GrowingData(dataset._ledger)
+            fresh = record_store.RecordStore(dataset._ledger)
             assert fresh.sums([OLD], n) == dataset._data.sums([OLD], n) == [older(40, n)]
             rounds += 1
         thread.join()
@@ -200,13 +200,13 @@ def test_sealing_changes_nothing_that_can_be_seen(tmp_path: Path) -> None:
         after = dataset.verify()
         assert (before.segments, after.segments) == (0, 1)
         assert dataset.status().pending == 0
-        assert records_store.GrowingData(dataset._ledger).text(0, 8) == text
+        assert record_store.RecordStore(dataset._ledger).text(0, 8) == text
         dataset._data.seal()  # nothing to do
         assert dataset.verify().entries == after.entries
 
 
 def test_a_seal_that_fails_costs_no_append(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_store, "SEAL_AT", 10)
+    monkeypatch.setattr(record_store, "SEAL_AT", 10)
 
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
@@ -247,8 +247,8 @@ def test_a_large_append_that_fails_is_not_there(
 
 
 def test_exactly_full_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_store, "LARGE", 20)
-    monkeypatch.setattr(records_store, "RECORDS", 20)
+    monkeypatch.setattr(record_store, "LARGE", 20)
+    monkeypatch.setattr(record_store, "RECORDS", 20)
     monkeypatch.setattr("surehold.data.sources._ROWS", 10)
     with made(tmp_path / "data") as dataset:
         for n in (20, 60, 79, 80, 120):
@@ -309,4 +309,4 @@ def test_records_that_the_ledger_has_and_the_database_has_not(tmp_path: Path) ->
         with dataset._ledger.writing() as draft:
             draft.store.drop_pending(20)
         with pytest.raises(sh.SureholdError):
-            records_store.GrowingData(dataset._ledger).sums([OLD], 20)
+            record_store.RecordStore(dataset._ledger).sums([OLD], 20)

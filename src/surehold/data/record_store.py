@@ -15,7 +15,7 @@ from surehold.data.engines.polars_engine import PolarsEngine
 from surehold.data.frames import frame_of
 from surehold.data.in_flight import InFlight
 from surehold.data.known_sums import KnownSums, Totals
-from surehold.data.model_store import Shelf
+from surehold.data.model_store import ModelStore
 from surehold.data.records import Row, dumped, loaded
 from surehold.data.segments import FOLDER, RECORDS, SegmentWriter, read_segments, sweep
 from surehold.data.sources import Batch, as_frame, batches
@@ -57,7 +57,7 @@ class Exact(NamedTuple):
     denominator: int
 
 
-class GrowingData:
+class RecordStore:
     """Records of a dataset, in order of arrival."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -67,7 +67,7 @@ class GrowingData:
         self._sums = KnownSums()
         self._statistics: dict[str, Statistic] = {}
         self.limits: ModelLimits | None = None  # what a model may use; None are the usual ones
-        self.shelf = Shelf(ledger.folder)
+        self.model_store = ModelStore(ledger.folder)
         self.in_flight = InFlight()
         self._lock = threading.Lock()
 
@@ -161,7 +161,7 @@ class GrowingData:
                 from surehold.data.scores import check_scorable
 
                 measure = part.measure if isinstance(part, ModelPairs) else part
-                check_scorable(self.shelf.filled(measure), round, self.limits)
+                check_scorable(self.model_store.filled(measure), round, self.limits)
 
     @property
     def schema(self) -> Schema:
@@ -269,7 +269,7 @@ class _Look:
     """One look at a snapshot: what several sources come to."""
 
     def __init__(
-        self, data: GrowingData, engine: PolarsEngine, round: int, progress: Progress | None
+        self, data: RecordStore, engine: PolarsEngine, round: int, progress: Progress | None
     ) -> None:
         self._data, self._engine, self._round = data, engine, round
         self._sums: dict[str, Totals] = {}
@@ -291,9 +291,9 @@ class _Look:
                 sums = data._sums.summed([source], round, self._counted)
                 return Exact(sums[source.canonical], round << source.bits)
             case ModelMeasure():
-                return Exact(self._model(data.shelf.filled(source)), round << source.bits)
+                return Exact(self._model(data.model_store.filled(source)), round << source.bits)
             case ModelPairs():
-                return Exact(*self._ranking(data.shelf.filled(source.measure)))
+                return Exact(*self._ranking(data.model_store.filled(source.measure)))
             case PairMeasure():
                 numerator, denominator = self._engine.pair_statistic(source, round)
                 return Exact((numerator,), denominator)
