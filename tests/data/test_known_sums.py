@@ -45,7 +45,7 @@ class Counted:
     def ask(self, names: str, round: int, back: bool = True) -> int:
         """How many records were evaluated; the sums are checked."""
         self.spans.clear()
-        found = self.known.summed([Thing(name) for name in names], round, self.evaluate, back)
+        found = self.known.sum_up([Thing(name) for name in names], round, self.evaluate, back)
         assert found == dict.fromkeys(names, (PREFIX[round], round))
         return sum(high - low for low, high in self.spans)
 

@@ -115,7 +115,7 @@ def test_the_canonical_text_stays():
 )
 def test_the_printer_has_no_choice_among_texts(node):
     with pytest.raises(NotImplementedError):
-        PolarsPrinter().printed(node)
+        PolarsPrinter().print_node(node)
 
 
 @pytest.mark.parametrize("truth", [True, False, None])

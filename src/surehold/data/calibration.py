@@ -155,7 +155,9 @@ class Calibration:
     def _scoring(self, measure: ModelMeasure, round: int) -> float:
         from surehold.data.scores import expected_seconds
 
-        return expected_seconds(self._data.model_store.filled(measure), round, self._data.limits)
+        return expected_seconds(
+            self._data.model_store.attach_payload(measure), round, self._data.limits
+        )
 
     def _pace(self, kind: str, work: Callable[[int], object], round: int) -> Pace:
         """The pace of a kind, by tries on few records and on many."""
@@ -211,7 +213,7 @@ def made_up(schema: Schema, rows: int) -> pl.DataFrame:
 
 
 def _values(kind: ColumnType, rows: int, salt: int) -> pl.Series:
-    share, other = _mixed(rows, 3 * salt), _mixed(rows, 3 * salt + 1)
+    share, other = _mix(rows, 3 * salt), _mix(rows, 3 * salt + 1)
     match kind:
         case ColumnType.BOOL:
             values = pl.Series(share < 0.5)
@@ -222,15 +224,15 @@ def _values(kind: ColumnType, rows: int, salt: int) -> pl.Series:
             values = pl.Series((share - 0.5) * 1e4)
         case ColumnType.STR:
             lengths = np.where(share < 0.125, _LONGEST, share * 24).astype(int).tolist()
-            letters = "".join(map(chr, (97 + 26 * _mixed(_LONGEST, salt)).astype(int).tolist()))
+            letters = "".join(map(chr, (97 + 26 * _mix(_LONGEST, salt)).astype(int).tolist()))
             starts = (26 * other).astype(int).tolist()
             texts = [letters[at:] + letters[:at] for at in range(26)]
             values = pl.Series([texts[at][:size] for at, size in zip(starts, lengths, strict=True)])
-    gaps = pl.Series(_mixed(rows, 3 * salt + 2) < 0.05)
+    gaps = pl.Series(_mix(rows, 3 * salt + 2) < 0.05)
     return values.cast(STORED[kind]).set(gaps, None)
 
 
-def _mixed(rows: int, salt: int) -> NDArray[np.float64]:
+def _mix(rows: int, salt: int) -> NDArray[np.float64]:
     """Numbers from 0 to 1 in no order, the same each time: nothing is drawn for made-up records."""
     numbers = np.arange(rows, dtype=np.uint64) + np.uint64((salt + 1) << 40)
     for factor in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93):
@@ -242,14 +244,14 @@ def _mixed(rows: int, salt: int) -> NDArray[np.float64]:
 def _kind(canonical: str) -> str:
     """A query's text with its constants as long as they were, or nearly, but empty."""
 
-    def emptied(found: re.Match[str]) -> str:
+    def empty(found: re.Match[str]) -> str:
         if found["name"] is not None:
             return found["name"]
         if found["text"] is not None:
             return f"'{len(found['text'].encode()).bit_length()}'"
         return "0" * len(found["number"])
 
-    return _CONSTANT.sub(emptied, canonical)
+    return _CONSTANT.sub(empty, canonical)
 
 
 def _sorting(round: int) -> float:

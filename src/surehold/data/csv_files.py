@@ -22,7 +22,7 @@ _BLOCK = 1 << 24  # bytes read at a time
 _RAGGED = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+):")
 
 
-def told_by_csv(path: Path, separator: str) -> Schema:
+def csv_schema(path: Path, separator: str) -> Schema:
     """The columns and types that the first records of a CSV file show."""
     with path.open("rb") as file:
         file.readline().decode()  # Polars would make up other names
@@ -65,7 +65,7 @@ def csv_texts(path: Path, separator: str, schema: Schema) -> Iterator[pl.DataFra
         check_names(reader.schema)
         done, last = 0, pl.DataFrame()
         for batch in chain(reader, [pa.RecordBatch.from_pylist([], reader.schema)]):
-            frame = _decoded(batch, done)
+            frame = _decode(batch, done)
             yield frame
             done += batch.num_rows
             last = frame.tail(1) if frame.height else last
@@ -91,7 +91,7 @@ def _refuse_open_quote(path: Path, last: pl.DataFrame, record: int) -> None:
                 raise BadRecord(record, name, required, "open at the end of the file")
 
 
-def _decoded(batch: pa.RecordBatch, done: int) -> pl.DataFrame:
+def _decode(batch: pa.RecordBatch, done: int) -> pl.DataFrame:
     """Bytes as text; others are columns that the dataset doesn't have."""
     for i, field in enumerate(batch.schema):
         if field.type != pa.binary():

@@ -35,7 +35,7 @@ def frame_of(rows: list[Row], schema: Schema) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=stored_schema(schema), orient="row", strict=True)
 
 
-def typed(frame: pl.DataFrame, schema: Schema, done: int = 0) -> pl.DataFrame:
+def cast_frame(frame: pl.DataFrame, schema: Schema, done: int = 0) -> pl.DataFrame:
     """The frame with exactly the columns and types of the schema, or BadRecord.
 
     ``done`` records of the same append came before. NaN and infinity become missing values.
@@ -58,12 +58,12 @@ def schema_of(frame: pl.DataFrame) -> Schema:
     for name, dtype in frame.schema.items():
         kind = _kind_of(dtype)
         if kind is None:
-            raise untold(name, dtype)
+            raise unknown_type(name, dtype)
         columns[name] = kind.value
     return Schema.of(columns)
 
 
-def untold(name: str, dtype: object) -> InvalidInput:
+def unknown_type(name: str, dtype: object) -> InvalidInput:
     """The error for a sample whose column tells no type of ours."""
     required = "one of int, float, bool and str, which the sample must show"
     hint = f"name the columns instead, {name}:TYPE among them"
@@ -89,7 +89,7 @@ def _typed_column(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
     if given is None:
         raise BadRecord(done + 1, column.name, REQUIRED[kind], f"of type {column.dtype}")
     if given is ColumnType.STR and kind is not ColumnType.STR:
-        return _read(column.cast(pl.String), kind, done)
+        return _parse_texts(column.cast(pl.String), kind, done)
     if given is kind is ColumnType.BOOL:
         return column
     if given is kind is ColumnType.STR:
@@ -117,7 +117,7 @@ def _typed_column(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
     raise BadRecord(done + 1, column.name, REQUIRED[kind], f"of type {given.value}")
 
 
-def _read(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
+def _parse_texts(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
     """Text, from a CSV file say, as numbers or truth values; blanks around it don't matter."""
     text = column.str.strip_chars()
     text = text.set(text == "", None)

@@ -11,7 +11,7 @@ class InFlight:
     """Whoever asks what another thread is evaluating waits for it, holding nothing meanwhile.
 
     >>> questions = InFlight()
-    >>> with questions.taken(["age > 65 at round 1000"]):
+    >>> with questions.hold(["age > 65 at round 1000"]):
     ...     len(questions)
     1
     >>> len(questions)
@@ -26,7 +26,7 @@ class InFlight:
         return len(self._taken)
 
     @contextmanager
-    def taken(self, questions: Collection[Hashable]) -> Iterator[None]:
+    def hold(self, questions: Collection[Hashable]) -> Iterator[None]:
         """Keep these questions from everybody else for as long as the block takes."""
         me = threading.get_ident()
         with self._landed:

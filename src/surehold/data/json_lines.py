@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import IO, Any
 
-from surehold.data.frames import untold
+from surehold.data.frames import unknown_type
 from surehold.errors import BadRecord
 from surehold.queries import ColumnType, Schema
 
@@ -38,7 +38,7 @@ def finite(text: str) -> float | Decimal:
     return value if math.isfinite(value) else Decimal("Infinity")  # some are beyond Decimal too
 
 
-def told_by_objects(records: Iterable[Any]) -> Schema:
+def json_schema(records: Iterable[Any]) -> Schema:
     """The columns and types that some records show."""
     seen: dict[str, set[str]] = {}
     for number, record in enumerate(records, start=1):
@@ -51,5 +51,5 @@ def told_by_objects(records: Iterable[Any]) -> Schema:
         if kinds == {"int", "float"}:
             kinds.remove("int")
         if len(kinds) != 1 or not kinds <= set(ColumnType):
-            raise untold(name, " and ".join(sorted(kinds)) or "missing")
+            raise unknown_type(name, " and ".join(sorted(kinds)) or "missing")
     return Schema.of({name: kind for name, [kind] in seen.items()})

@@ -78,7 +78,7 @@ class KnownSums:
                 _, forgotten = self._known.popitem(last=False)
                 self._numbers -= _count(forgotten)
 
-    def summed(
+    def sum_up(
         self,
         sources: Sequence[S],
         round: int,

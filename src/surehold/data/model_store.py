@@ -69,10 +69,10 @@ class ModelStore:
     def models(self) -> tuple[KeptModel, ...]:
         """All that are kept, in the order of their names."""
         files = sorted(self._folder.glob("*.onnx")) if self._folder.is_dir() else ()
-        found = (self._described(f"onnx:{path.stem}") for path in files)
+        found = (self._describe(f"onnx:{path.stem}") for path in files)
         return tuple(model for model in found if model is not None)
 
-    def _described(self, name: str) -> KeptModel | None:
+    def _describe(self, name: str) -> KeptModel | None:
         """Read once: to read a model takes long, and its name says all that is in it."""
         known = self._known.get(name)
         payload = None if known is not None else self.find(name)
@@ -98,7 +98,7 @@ class ModelStore:
             if known is not None:
                 self._at_hand.move_to_end(name)
                 return known
-        found = self._read(match[1])
+        found = self._load(match[1])
         if found is not None:
             with self._lock:
                 self._at_hand[name] = found
@@ -106,7 +106,7 @@ class ModelStore:
                     self._at_hand.popitem(last=False)
         return found
 
-    def _read(self, digest: str) -> ModelPayload | None:
+    def _load(self, digest: str) -> ModelPayload | None:
         from surehold.models.payload import payload_of
 
         content = self._content(digest)
@@ -120,7 +120,7 @@ class ModelStore:
             return None
         return content if hashlib.sha256(content).hexdigest() == digest else None
 
-    def filled(self, measure: ModelMeasure) -> ModelMeasure:
+    def attach_payload(self, measure: ModelMeasure) -> ModelMeasure:
         """A measure with its model at hand, if it is on the shelf and was only named.
 
         The query says the classes, as whoever makes it from the model itself may.

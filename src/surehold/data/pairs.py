@@ -157,11 +157,11 @@ def orders(x: Floats, y: Floats) -> tuple[int, int]:
     if size < 2:
         return 0, 0
     both = np.sort(_ranks(x) << _RANK_BITS | _ranks(y))
-    tied_x = _tied(both >> _RANK_BITS)
-    tied_both = _tied(both)
+    tied_x = _count_ties(both >> _RANK_BITS)
+    tied_both = _count_ties(both)
     # In the order of y; where y is tied, in that of the places, for which no pair is wrong.
     by_y = np.sort((both & _LOWER) << _RANK_BITS | np.arange(size, dtype=np.uint64))
-    tied_y = _tied(by_y >> _RANK_BITS)
+    tied_y = _count_ties(by_y >> _RANK_BITS)
     discordant = _inversions((by_y & _LOWER).astype(np.uint32))
     untied = size * (size - 1) // 2 - tied_x - tied_y + tied_both
     return untied - discordant, discordant
@@ -176,7 +176,7 @@ def _ranks(values: Floats) -> NDArray[np.uint64]:
     return ranks
 
 
-def _tied(ordered: NDArray[np.uint64]) -> int:
+def _count_ties(ordered: NDArray[np.uint64]) -> int:
     """How many pairs are equal."""
     starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     lengths = np.diff(starts, prepend=0, append=ordered.size)

@@ -16,7 +16,7 @@ from surehold.data.frames import frame_of
 from surehold.data.in_flight import InFlight
 from surehold.data.known_sums import KnownSums, Totals
 from surehold.data.model_store import ModelStore
-from surehold.data.records import Row, dumped, loaded
+from surehold.data.records import Row, dump_rows, load_rows
 from surehold.data.segments import FOLDER, RECORDS, SegmentWriter, read_segments, sweep
 from surehold.data.sources import Batch, as_frame, batches
 from surehold.data.statistics import Statistic
@@ -104,7 +104,7 @@ class RecordStore:
         ledger = self._ledger
         rows = intake.small()
         if rows is not None:
-            text = dumped(rows)
+            text = dump_rows(rows)
             with ledger.writing() as draft:
                 known = draft.appended(key, content_of(text))
                 if known is not None:
@@ -140,7 +140,7 @@ class RecordStore:
         ledger, pending = self._ledger, draft.store.pending()
         if not pending:
             return
-        rows = [row for part in pending for row in loaded(part.rows)]
+        rows = [row for part in pending for row in load_rows(part.rows)]
         writer = SegmentWriter(self._folder, ledger.fingerprint)
         try:
             writer.write(frame_of(rows, ledger.schema))
@@ -161,7 +161,7 @@ class RecordStore:
                 from surehold.data.scores import check_scorable
 
                 measure = part.measure if isinstance(part, ModelPairs) else part
-                check_scorable(self.model_store.filled(measure), round, self.limits)
+                check_scorable(self.model_store.attach_payload(measure), round, self.limits)
 
     @property
     def schema(self) -> Schema:
@@ -230,7 +230,7 @@ class RecordStore:
     def text(self, start: int, count: int) -> str:
         """So many records from ``start`` on as JSON rows: what a small append is hashed by."""
         stop = start + count
-        return dumped(self._snapshot(stop).frame(start, stop).rows())
+        return dump_rows(self._snapshot(stop).frame(start, stop).rows())
 
     def _snapshot(self, round: int) -> PolarsEngine:
         """All records of that round, and what came since; nothing is added to it.
@@ -256,7 +256,7 @@ class RecordStore:
         try:
             rows: list[Row] = []
             for part in pending:
-                rows += loaded(part.rows)[max(engine.size + len(rows) - part.start, 0) :]
+                rows += load_rows(part.rows)[max(engine.size + len(rows) - part.start, 0) :]
             frame = frame_of(rows, self._ledger.schema)
         except (ValueError, TypeError, pl.exceptions.PolarsError):
             # Without the other library's message, which may repeat what a record holds.
@@ -278,7 +278,7 @@ class _Look:
 
     def sum(self, measures: Sequence[Measure]) -> None:
         """Have the sums of these measures at hand."""
-        self._sums = self._data._sums.summed(measures, self._round, self._summed)
+        self._sums = self._data._sums.sum_up(measures, self._round, self._sum_measures)
 
     def at(self, source: Source) -> Exact:
         data, round = self._data, self._round
@@ -288,12 +288,14 @@ class _Look:
             case Contrast(plus, minus):
                 return _contrast(source, self.at(plus), self.at(minus), round)
             case CellMeasure():
-                sums = data._sums.summed([source], round, self._counted)
+                sums = data._sums.sum_up([source], round, self._sum_cells)
                 return Exact(sums[source.canonical], round << source.bits)
             case ModelMeasure():
-                return Exact(self._model(data.model_store.filled(source)), round << source.bits)
+                return Exact(
+                    self._model(data.model_store.attach_payload(source)), round << source.bits
+                )
             case ModelPairs():
-                return Exact(*self._ranking(data.model_store.filled(source.measure)))
+                return Exact(*self._ranking(data.model_store.attach_payload(source.measure)))
             case PairMeasure():
                 numerator, denominator = self._engine.pair_statistic(source, round)
                 return Exact((numerator,), denominator)
@@ -304,13 +306,13 @@ class _Look:
             case _:
                 raise NotImplementedError(type(source).__name__)
 
-    def _summed(self, measures: Sequence[Measure], low: int, high: int) -> list[Totals]:
+    def _sum_measures(self, measures: Sequence[Measure], low: int, high: int) -> list[Totals]:
         return [(total,) for total in self._engine.sums(measures, low, high)]
 
-    def _counted(self, sources: Sequence[CellMeasure], low: int, high: int) -> list[Totals]:
+    def _sum_cells(self, sources: Sequence[CellMeasure], low: int, high: int) -> list[Totals]:
         return [tuple(self._engine.cell_sums(source, low, high)) for source in sources]
 
-    def _scored(self, sources: Sequence[ModelMeasure], low: int, high: int) -> list[Totals]:
+    def _sum_scores(self, sources: Sequence[ModelMeasure], low: int, high: int) -> list[Totals]:
         from surehold.data.scores import score_sums  # who asks about models needs it
 
         rows, limits = self._engine.frame(low, high), self._data.limits
@@ -322,7 +324,7 @@ class _Look:
         Nothing is taken off what is known of a later round: a model may give a record another last
         digit in another block.
         """
-        sums = self._data._sums.summed([source], self._round, self._scored, back=False)
+        sums = self._data._sums.sum_up([source], self._round, self._sum_scores, back=False)
         return sums[source.canonical]
 
     def _ranking(self, measure: ModelMeasure) -> tuple[tuple[int], int]:

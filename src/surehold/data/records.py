@@ -43,7 +43,7 @@ def rows_of(records: Iterable[Any], schema: Schema, done: int = 0) -> list[Row]:
         if not isinstance(record, Mapping):
             required = "a mapping of column names to values"
             raise BadRecord(number, None, required, f"a value of type {type(record).__name__}")
-        row = [checked(record.get(name), kind, number, name) for name, kind in columns]
+        row = [check_value(record.get(name), kind, number, name) for name, kind in columns]
         extra = next((name for name in record if name not in names), None)
         if extra is not None:
             raise BadRecord(number, str(extra), "left out", "not a column of this dataset")
@@ -51,7 +51,7 @@ def rows_of(records: Iterable[Any], schema: Schema, done: int = 0) -> list[Row]:
     return rows
 
 
-def checked(value: Any, kind: ColumnType, record: int, column: str) -> Value:
+def check_value(value: Any, kind: ColumnType, record: int, column: str) -> Value:
     """One value as its column keeps it, or BadRecord."""
     if value is None:
         return None
@@ -85,12 +85,12 @@ def checked(value: Any, kind: ColumnType, record: int, column: str) -> Value:
     return fits
 
 
-def dumped(rows: Sequence[Row]) -> str:
+def dump_rows(rows: Sequence[Row]) -> str:
     """Rows as JSON text: one list a record, in the order of the columns."""
     return json.dumps(rows, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
-def loaded(text: str) -> list[Row]:
+def load_rows(text: str) -> list[Row]:
     """What :func:`dumped` wrote."""
     rows: list[Row] = json.loads(text)
     return rows

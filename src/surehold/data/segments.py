@@ -55,13 +55,13 @@ class SegmentWriter:
         """One more segment."""
         path = files.passing_name(self._folder)
         self._paths.append(path)
-        with _told_plainly():
+        with _report_failures():
             write_file(path, frame, self._fingerprint)
         self._written.append(self._finisher.submit(_finish, path, frame.height))
 
     def finish(self) -> list[Written]:
         """Wait until all are on the disk."""
-        with _told_plainly():
+        with _report_failures():
             return [future.result() for future in self._written]
 
     def publish(self, start: int) -> list[Segment]:
@@ -71,7 +71,7 @@ class SegmentWriter:
             names[written.path] = path_of(self._folder, written.digest)
             segments.append(Segment(start, written.count, written.digest, written.bytes))
             start += written.count
-        with _told_plainly():
+        with _report_failures():
             files.name_files(names, _WRITING)
         return segments
 
@@ -106,10 +106,10 @@ def read_segments(folder: Path, segments: Sequence[Segment]) -> list[pl.DataFram
     if segments:
         with ThreadPoolExecutor(_FINISHERS, thread_name_prefix="surehold-segment") as pool:
             list(pool.map(partial(check_bytes, folder), segments))
-    return [_mapped(path_of(folder, segment.digest), segment) for segment in segments]
+    return [_map_file(path_of(folder, segment.digest), segment) for segment in segments]
 
 
-def _mapped(path: Path, segment: Segment) -> pl.DataFrame:
+def _map_file(path: Path, segment: Segment) -> pl.DataFrame:
     try:
         with pa.memory_map(str(path)) as source:
             table = pa.ipc.open_file(source).read_all()
@@ -172,7 +172,7 @@ def _lost(segment: Segment, reason: str) -> LedgerCorrupt:
 
 
 @contextlib.contextmanager
-def _told_plainly() -> Iterator[None]:
+def _report_failures() -> Iterator[None]:
     """Whatever goes wrong with a file: without an entry that names it, it is none of the data."""
     try:
         yield

@@ -11,9 +11,9 @@ from typing import IO, Any, TypeAlias
 import polars as pl
 import pyarrow as pa
 
-from surehold.data.csv_files import csv_texts, told_by_csv
-from surehold.data.frames import SAMPLE, frame_of, schema_of, typed
-from surehold.data.json_lines import objects, told_by_objects
+from surehold.data.csv_files import csv_schema, csv_texts
+from surehold.data.frames import SAMPLE, cast_frame, frame_of, schema_of
+from surehold.data.json_lines import json_schema, objects
 from surehold.data.records import Row, rows_of
 from surehold.data.segments import RECORDS
 from surehold.data.tables import arrow_table, as_table, is_pandas, polars_of
@@ -68,10 +68,10 @@ def sampled_schema(source: Any, format: str | None = None) -> Schema:
         kind = _kind_of(path, format)
         try:
             if kind in ("csv", "tsv"):
-                return told_by_csv(path, _separator(kind))
+                return csv_schema(path, _separator(kind))
             if kind == "ndjson":
                 with path.open("rb") as file:
-                    return told_by_objects(islice(objects(file), SAMPLE))
+                    return json_schema(islice(objects(file), SAMPLE))
             return schema_of(next(_tables(path, kind, None)))
         except _UNREADABLE:
             raise _unreadable(path, kind) from None
@@ -125,7 +125,7 @@ def _from_pandas(frame: Any, schema: Schema) -> Iterator[Batch]:
 def _typed_frames(frames: Iterable[pl.DataFrame], schema: Schema) -> Iterator[Batch]:
     done = 0
     for frame in frames:
-        yield typed(frame, schema, done)
+        yield cast_frame(frame, schema, done)
         done += frame.height
 
 

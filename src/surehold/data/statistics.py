@@ -69,7 +69,7 @@ class Statistic:
         declared = Declared.of(self.constant, self.power, self.low, self.high)
         for field, value in declared._asdict().items():
             object.__setattr__(self, field, value)
-        object.__setattr__(self, "columns", _names(self.columns))
+        object.__setattr__(self, "columns", _check_names(self.columns))
 
     @property
     def declared(self) -> Declared:
@@ -84,7 +84,7 @@ class Statistic:
     @cached_property
     def digest(self) -> str:
         """A hash of the function's text, its default values and what it has bound."""
-        return hashlib.sha256("\n".join(_described(self.function)).encode()).hexdigest()
+        return hashlib.sha256("\n".join(_describe(self.function)).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON has them; the function is there by its digest."""
@@ -126,7 +126,7 @@ def unit_of(source: CustomMeasure, value: float, round: int) -> Fraction:
     return min(above / Fraction(source.form.span_at(round)), Fraction(1))
 
 
-def _names(given: object) -> tuple[str, ...]:
+def _check_names(given: object) -> tuple[str, ...]:
     required = "a list of one or more columns' names"
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InvalidInput("columns", required, given)
@@ -136,38 +136,38 @@ def _names(given: object) -> tuple[str, ...]:
     return names
 
 
-def _described(function: Callable[..., object]) -> list[str]:
+def _describe(function: Callable[..., object]) -> list[str]:
     """What makes a function: its text or, where there is none, its code."""
     assert isinstance(function, FunctionType)
     try:
         # Functions that share a line differ in what they name and hold.
         code = function.__code__
         held = [value for value in code.co_consts if not isinstance(value, CodeType)]
-        described = [textwrap.dedent(inspect.getsource(function)), _plain([code.co_names, held])]
+        described = [textwrap.dedent(inspect.getsource(function)), _to_text([code.co_names, held])]
     except (OSError, TypeError):
-        described = [_plain(function.__code__)]
-    described += [_plain(function.__defaults__), _plain(function.__kwdefaults__)]
+        described = [_to_text(function.__code__)]
+    described += [_to_text(function.__defaults__), _to_text(function.__kwdefaults__)]
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        described.append(f"{name} = {_bound(cell)}")
+        described.append(f"{name} = {_bound_text(cell)}")
     return described
 
 
-def _bound(cell: Any) -> str:
+def _bound_text(cell: Any) -> str:
     try:
         value = cell.cell_contents
     except ValueError:  # not bound yet
         return "?"
-    return _plain(value)
+    return _to_text(value)
 
 
-def _plain(value: object) -> str:
+def _to_text(value: object) -> str:
     """A text that is the same in every process; of what has none, the type."""
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return repr(value)
     if isinstance(value, tuple | list):
-        return f"[{', '.join(map(_plain, value))}]"
+        return f"[{', '.join(map(_to_text, value))}]"
     if isinstance(value, CodeType):
-        return _plain([value.co_code, value.co_names, value.co_consts])
+        return _to_text([value.co_code, value.co_names, value.co_consts])
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_plain(k)}: {_plain(v)}' for k, v in value.items())}}}"
+        return f"{{{', '.join(f'{_to_text(k)}: {_to_text(v)}' for k, v in value.items())}}}"
     return type(value).__qualname__

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from surehold.data.frames import untold
+from surehold.data.frames import unknown_type
 from surehold.data.records import REQUIRED
 from surehold.data.segments import dataset_of
 from surehold.errors import BadRecord, InvalidInput
@@ -103,7 +103,7 @@ def _check_types(given: pa.Schema, schema: Schema | None) -> None:
         if any(fits(kind) for fits in _TYPES):
             continue
         if schema is None:
-            raise untold(field.name, field.type)
+            raise unknown_type(field.name, field.type)
         if field.name in schema:
             required = REQUIRED[schema[field.name]]
             raise BadRecord(1, field.name, required, f"of type {field.type}")

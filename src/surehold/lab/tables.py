@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from surehold.data.frames import schema_of, typed
+from surehold.data.frames import cast_frame, schema_of
 from surehold.data.sources import as_frame, batches, sampled_schema
 from surehold.errors import InvalidInput, MissingExtra
 from surehold.queries import Schema
@@ -143,7 +143,7 @@ def read(data: Any, target: str | None = None) -> Table:
     for known in KNOWN:
         if isinstance(data, str) and data == known.name:
             frame = known.read()
-            checked = typed(frame, schema_of(frame))
+            checked = cast_frame(frame, schema_of(frame))
             return Table(checked, known.target if target is None else target, known.withheld)
     if isinstance(data, str | Path) and not Path(data).is_file():
         names = ", ".join(known.name for known in KNOWN)

@@ -338,7 +338,7 @@ class Session(Overview):
         answered: set[Asked] = set()
         if step.due:
             self._check_evaluable(step.due)
-            with self._data.in_flight.taken(step.due):
+            with self._data.in_flight.hold(step.due):
                 step, answered = self._evaluate(questions, step.round, progress, of_all)
         elif step.new_keys:
             with self._ledger.writing() as draft:

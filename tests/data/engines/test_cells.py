@@ -257,7 +257,7 @@ def test_thousands_of_texts(length):
 
 
 def test_a_seed_that_does_not_do_is_followed_by_another(monkeypatch):
-    placed, tried = texts_of_polars._placed, []
+    placed, tried = texts_of_polars._place, []
 
     def placed_at_last(*given):
         tried.append(given)
@@ -265,7 +265,7 @@ def test_a_seed_that_does_not_do_is_followed_by_another(monkeypatch):
             raise texts_of_polars._Collision
         return placed(*given)
 
-    monkeypatch.setattr(texts_of_polars, "_placed", placed_at_last)
+    monkeypatch.setattr(texts_of_polars, "_place", placed_at_last)
     assert counted("histogram(s in ('a', 'b'))", s=["a", None, "b", "c", "b"]) == [1, 2, 2]
     assert len({tuple(buckets) for buckets, *_ in tried}) > 1
 

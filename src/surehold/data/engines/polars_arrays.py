@@ -42,7 +42,7 @@ def _bits_of(array: Any, which: int) -> Truths:
     return np.unpackbits(packed, count=count, bitorder="little")[before:].view(np.bool_)
 
 
-def kept(cells: Cells, wanted: Truths, last: int) -> Cells:
+def keep(cells: Cells, wanted: Truths, last: int) -> Cells:
     """The last cell where not wanted; without a choice, which takes longer if it often changes."""
     chosen: Cells = cells - last
     chosen *= wanted

@@ -79,14 +79,14 @@ class Texts:
 
     def first(self, block: slice, width: int, letters: Letters = None) -> Bytes:
         """The first bytes of each text, with whatever follows its end."""
-        return folded(self._windows(width, self._start[block]), letters)
+        return fold_case(self._windows(width, self._start[block]), letters)
 
     def last(self, block: slice, width: int, kept: int, letters: Letters = None) -> Bytes:
         """The last ``kept`` bytes of each text that has so many, and what follows."""
         at = self._start[block] + np.maximum(self.length[block] - kept, 0)
-        return folded(self._windows(width, at), letters)
+        return fold_case(self._windows(width, at), letters)
 
-    def filled(self, block: slice, width: int, filling: int, letters: Letters = None) -> Bytes:
+    def fill(self, block: slice, width: int, filling: int, letters: Letters = None) -> Bytes:
         """The first bytes of each text; behind its end there is the filling."""
         found = self.first(block, width, letters)
         masks = _masks(width)
@@ -119,7 +119,7 @@ def _masks(width: int) -> NDArray[np.void]:
     return (within * np.uint8(255)).view(f"V{width}")[:, 0]
 
 
-def folded(found: Bytes, letters: Letters) -> Bytes:
+def fold_case(found: Bytes, letters: Letters) -> Bytes:
     """In lower or upper letters, of ASCII only; changed in place."""
     if letters is not None:
         letter = found - np.uint8(ord("A" if letters == "lower" else "a"))
@@ -137,7 +137,7 @@ def words_of(texts: Bytes) -> Words:
     return texts.view(np.dtype(">u8")).astype(np.uint64)
 
 
-def _padded(text: bytes) -> tuple[Bytes, Bytes]:
+def _pad(text: bytes) -> tuple[Bytes, Bytes]:
     """A text, and where it is, as a window of whole words."""
     width = rounded_up(len(text))
     window = np.frombuffer(text.ljust(width, b"\0"), np.uint8)
@@ -158,7 +158,7 @@ def edge_is(texts: Texts, part: bytes, letters: Letters, at_end: bool) -> Truths
     """Whether each text begins, or ends, with another."""
     if len(part) > LONGEST_READ:
         return np.zeros(len(texts), np.bool_)
-    window, mask = _padded(part)
+    window, mask = _pad(part)
     wanted, within = window.view(np.uint64), mask.view(np.uint64)
 
     def test(block: slice) -> Truths:
@@ -185,7 +185,7 @@ def contains(texts: Texts, part: bytes, letters: Letters) -> Truths:
 
     def test(block: slice) -> Truths:
         # Rows end with a byte that no text has, so that no match reaches into the next.
-        rows = texts.filled(block, _ROW, _NEVER, letters)
+        rows = texts.fill(block, _ROW, _NEVER, letters)
         flat = rows.reshape(-1)
         begins = np.zeros(flat.size, np.bool_)
         places = flat.size - len(part) + 1
@@ -200,34 +200,34 @@ def contains(texts: Texts, part: bytes, letters: Letters) -> Truths:
     return _each(texts, 4 * _ROW, test)
 
 
-def compared(texts: Texts, value: bytes, letters: Letters) -> tuple[Truths, Truths]:
+def compare(texts: Texts, value: bytes, letters: Letters) -> tuple[Truths, Truths]:
     """Whether each text is less than another, and whether they are the same."""
     # No text reaches beyond: where all of it is the same, the longer one is greater.
-    window, _ = _padded(value[:LONGEST_READ])
+    window, _ = _pad(value[:LONGEST_READ])
     width, wanted = window.size, words_of(window)
     less, same = np.empty(len(texts), np.bool_), np.empty(len(texts), np.bool_)
     for block in texts.blocks(2 * width):
-        found = words_of(texts.filled(block, width, 0, letters)) if value else None
+        found = words_of(texts.fill(block, width, 0, letters)) if value else None
         lengths = texts.length[block]
-        less[block], same[block] = _ordered(found, wanted, lengths, np.int64(len(value)))
+        less[block], same[block] = _order(found, wanted, lengths, np.int64(len(value)))
     return less, same
 
 
-def columns_compared(
+def compare_columns(
     texts: Texts, letters: Letters, others: Texts, other_letters: Letters
 ) -> tuple[Truths, Truths]:
     """The same of the texts of two columns."""
     less, same = np.empty(len(texts), np.bool_), np.empty(len(texts), np.bool_)
     for block in texts.blocks(4 * LONGEST_READ):
-        found = words_of(texts.filled(block, LONGEST_READ, 0, letters))
-        wanted = words_of(others.filled(block, LONGEST_READ, 0, other_letters))
-        less[block], same[block] = _ordered(
+        found = words_of(texts.fill(block, LONGEST_READ, 0, letters))
+        wanted = words_of(others.fill(block, LONGEST_READ, 0, other_letters))
+        less[block], same[block] = _order(
             found, wanted.T, texts.length[block], others.length[block]
         )
     return less, same
 
 
-def _ordered(
+def _order(
     found: Words | None, wanted: Words, length: Cells, wanted_length: Cells | np.int64
 ) -> tuple[Truths, Truths]:
     """By the first word that differs; where none does the shorter text is less."""
@@ -251,7 +251,7 @@ def code_points(texts: Texts) -> NDArray[np.float64]:
     """How many each text has: its bytes, but for those that continue one."""
     found = np.empty(len(texts), np.float64)
     for block in texts.blocks(2 * _ROW):
-        rows = texts.filled(block, LONGEST_READ, _NEVER)
+        rows = texts.fill(block, LONGEST_READ, _NEVER)
         continued = (rows.view(np.int8) < -64).view(np.uint64)
         found[block] = texts.length[block] - np.bitwise_count(continued).sum(axis=1, dtype=np.int64)
     return found
@@ -262,7 +262,7 @@ def are_numerals(texts: Texts) -> Truths:
     kinds, moves, accepted = _automaton()
 
     def test(block: slice) -> Truths:
-        rows = texts.filled(block, _NUMERAL_ROW, _NEVER)
+        rows = texts.fill(block, _NUMERAL_ROW, _NEVER)
         # A column after the other: a step of all records at once.
         steps = kinds.take(rows.T)
         state = np.zeros(steps.shape[1], np.intp)

@@ -56,10 +56,10 @@ def cell_sums(measure: CellMeasure, rows: pl.DataFrame) -> list[int]:
     batches = range(0, rows.height, _BATCH)
     total = np.zeros(measure.cells, np.int64)
     if len(batches) <= 1:
-        return [int(found) for found in sum(map(counter.counted, batches), total)]
+        return [int(found) for found in sum(map(counter.count, batches), total)]
     # NumPy and Polars let go of the interpreter while they work.
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        for found in pool.map(counter.counted, batches):
+        for found in pool.map(counter.count, batches):
             total += found
     return [int(found) for found in total]
 
@@ -71,10 +71,10 @@ class _Counter:
         self._cells = measure.cells
         self._height = rows.height
         self._rows = rows.select(sorted(measure.columns))
-        self._axes = [(axis.size, located(axis)) for axis in measure.axes]
+        self._axes = [(axis.size, locate(axis)) for axis in measure.axes]
         self._weight = None if measure.weight is None else Weight(measure.weight)
 
-    def counted(self, start: int) -> Cells:
+    def count(self, start: int) -> Cells:
         """The sums over one batch of records."""
         count = min(_BATCH, self._height - start)
         cells = np.zeros(count, np.int64)
@@ -87,9 +87,9 @@ class _Counter:
                 part += located(block)
             if weights is not None and self._weight is not None:
                 weights[first : first + _BLOCK] = self._weight.of(block)
-        return self._summed(cells, weights)
+        return self._sum(cells, weights)
 
-    def _summed(self, cells: Cells, weights: Floats | None) -> Cells:
+    def _sum(self, cells: Cells, weights: Floats | None) -> Cells:
         """By cell. Neighbours count in lanes of their own.
 
         Else a processor waits for one count before it can add to the same again, and records that
@@ -106,7 +106,7 @@ class _Counter:
 # -------------------------------------------------------------------------------- axes
 
 
-def located(axis: Axis) -> Located:
+def locate(axis: Axis) -> Located:
     """What gives the cell of every record of a block."""
     axis = axis.numbered
     operand = axis.operand
@@ -114,7 +114,7 @@ def located(axis: Axis) -> Located:
     if operand.columns:
         return lambda block: located(_values(operand, block))
     # Without a column there is one value, not one for each record; it spreads when it is added.
-    constant = located(pl.select(PolarsPrinter().printed(operand)).to_series())
+    constant = located(pl.select(PolarsPrinter().print_node(operand)).to_series())
     return lambda block: constant
 
 
@@ -130,7 +130,7 @@ def _values(node: Expression, block: pl.DataFrame) -> pl.Series:
     """A column as it is kept, anything else as the language has it."""
     if isinstance(node, Column) and node.holds is not None:
         return block.get_column(node.name).cast(_STORED[node.holds])
-    return block.select(PolarsPrinter().printed(node)).to_series()
+    return block.select(PolarsPrinter().print_node(node)).to_series()
 
 
 class _TruthCells:
@@ -185,7 +185,7 @@ class _NumberCells:
         first, last = math.ceil(lowest), math.floor(highest)
         if last - first >= _WIDEST_TABLE:
             return 0, None
-        table = self._searched(np.arange(first, last + 1, dtype=np.float64))
+        table = self._search_cells(np.arange(first, last + 1, dtype=np.float64))
         # What is beyond them, or null, is brought to one place more.
         return first, np.append(table, self._other)
 
@@ -197,18 +197,18 @@ class _NumberCells:
             # All bits set is no number, and compares with none.
             unknown |= slice_of(array, np.int64)
             numbers = unknown.view(np.float64)
-            return self._searched(np.clip(numbers, -LARGEST, LARGEST, out=numbers))
+            return self._search_cells(np.clip(numbers, -LARGEST, LARGEST, out=numbers))
         integers = slice_of(array, np.int64)
         if self._table is None:
             unknown |= integers.astype(np.float64).view(np.int64)
-            return self._searched(unknown.view(np.float64))
+            return self._search_cells(unknown.view(np.float64))
         # Modulo 2^64: what is not among those of the table, on either side, is beyond them.
         at = (integers - self._first).view(np.uint64)
         at |= unknown.view(np.uint64)
         np.minimum(at, np.uint64(len(self._table) - 1), out=at)
         return self._table.take(at.view(np.int64))
 
-    def _searched(self, numbers: Floats) -> Cells:
+    def _search_cells(self, numbers: Floats) -> Cells:
         return self._cells.take(self._search.count(numbers))
 
 
@@ -265,7 +265,7 @@ class Weight:
         if node.columns:
             column = _values(node, block)
         else:
-            column = pl.select(PolarsPrinter().printed(node)).to_series()
+            column = pl.select(PolarsPrinter().print_node(node)).to_series()
         array = column.to_arrow()
         if column.dtype == pl.Int64:
             numbers = slice_of(array, np.int64).astype(np.float64)

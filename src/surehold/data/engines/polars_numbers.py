@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from surehold.data.engines.polars_arrays import Truths, known_of, slice_of, truths_of
 from surehold.data.engines.polars_series import (
     SeriesFunction,
-    applied,
+    apply,
     numbers_column,
     truths_column,
 )
@@ -31,7 +31,7 @@ _BLOCK = 1 << 13
 """Numbers that are worked on at once: so few that they, and all between, stay in a cache."""
 
 
-def saturated(number: pl.Expr) -> pl.Expr:
+def saturate(number: pl.Expr) -> pl.Expr:
     """As a column of floats is read."""
     return cut(number, -LARGEST, LARGEST)
 
@@ -45,7 +45,7 @@ def cut(number: pl.Expr, low: float, high: float) -> pl.Expr:
             pl.when(value > high).then(high).when(value < low).then(low).otherwise(value)
         ).to_series()
 
-    return applied(between, [number], Type.NUMBER)
+    return apply(between, [number], Type.NUMBER)
 
 
 def arithmetic(steps: Sequence[int | str], operands: Sequence[pl.Expr]) -> pl.Expr:
@@ -61,27 +61,27 @@ def arithmetic(steps: Sequence[int | str], operands: Sequence[pl.Expr]) -> pl.Ex
                 results.append(numbers[step])
             else:
                 right = results.pop()
-                results[-1] = _settled(UFUNCS[step](results[-1], right))
+                results[-1] = _settle(UFUNCS[step](results[-1], right))
         return results[0]
 
-    return applied(_computed(computed), operands, Type.NUMBER)
+    return apply(_compute(computed), operands, Type.NUMBER)
 
 
 def root(number: pl.Expr) -> pl.Expr:
     """The square root."""
-    return applied(_root, [number], Type.NUMBER)
+    return apply(_root, [number], Type.NUMBER)
 
 
-def picked(condition: pl.Expr, value: pl.Expr, other: pl.Expr, kind: Type) -> pl.Expr:
+def pick(condition: pl.Expr, value: pl.Expr, other: pl.Expr, kind: Type) -> pl.Expr:
     """The value where the condition is true, else the other one."""
-    return applied(_pick, [condition, value, other], kind)
+    return apply(_pick, [condition, value, other], kind)
 
 
-def chosen(function: str, parts: Sequence[pl.Expr], kind: Type) -> pl.Expr:
+def choose(function: str, parts: Sequence[pl.Expr], kind: Type) -> pl.Expr:
     """``coalesce``, ``least`` or ``greatest``."""
     if kind is Type.BOOLEAN:
-        return applied(_first_truth, parts, kind)
-    return applied(_CHOICES[function], parts, kind)
+        return apply(_first_truth, parts, kind)
+    return apply(_CHOICES[function], parts, kind)
 
 
 def number_of_truth(truth: pl.Expr) -> pl.Expr:
@@ -91,7 +91,7 @@ def number_of_truth(truth: pl.Expr) -> pl.Expr:
         array = operands[0].to_arrow()
         return numbers_column(truths_of(array).astype(np.float64), known_of(array))
 
-    return applied(numbers, [truth], Type.NUMBER)
+    return apply(numbers, [truth], Type.NUMBER)
 
 
 def _pick(operands: Sequence[pl.Series]) -> pl.Series:
@@ -113,7 +113,7 @@ def _first_truth(operands: Sequence[pl.Series]) -> pl.Series:
 # ---------------------------------------------------------------------------- numbers
 
 
-def _computed(function: Callable[..., Floats]) -> SeriesFunction:
+def _compute(function: Callable[..., Floats]) -> SeriesFunction:
     """A function of doubles as one of columns; where its result is no number it is null."""
 
     def computed(operands: Sequence[pl.Series]) -> pl.Series:
@@ -139,7 +139,7 @@ def marked_numbers(column: pl.Series) -> Floats:
     return unknown.view(np.float64)
 
 
-def _settled(numbers: Floats) -> Floats:
+def _settle(numbers: Floats) -> Floats:
     """Cut off, and zero if too small; by bits, as a choice takes longer if it often changes."""
     found = np.clip(numbers, -LARGEST, LARGEST)
     wanted = (np.abs(found) < SMALLEST).astype(np.int64)
@@ -159,7 +159,7 @@ def _quotient(x: Floats, y: Floats) -> Floats:
 
 def _remainder(x: Floats, y: Floats) -> Floats:
     """``x - y * floor(x / y)``, each as by itself."""
-    found: Floats = x - _settled(y * np.floor(_settled(_quotient(x, y))))
+    found: Floats = x - _settle(y * np.floor(_settle(_quotient(x, y))))
     return found
 
 
@@ -180,10 +180,10 @@ UFUNCS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "/": _quotient,
     "%": _remainder,
 }
-_root = _computed(lambda number: _settled(np.sqrt(number)))
+_root = _compute(lambda number: _settle(np.sqrt(number)))
 _CHOICES = {
-    "coalesce": _computed(_first_known),
+    "coalesce": _compute(_first_known),
     # Which pass over what is no number.
-    "least": _computed(lambda *numbers: reduce(np.fmin, numbers)),
-    "greatest": _computed(lambda *numbers: reduce(np.fmax, numbers)),
+    "least": _compute(lambda *numbers: reduce(np.fmin, numbers)),
+    "greatest": _compute(lambda *numbers: reduce(np.fmax, numbers)),
 }

@@ -43,7 +43,7 @@ def _operands(
 ) -> list[tuple[NDArray[Any], NDArray[np.bool_]]]:
     """For each operand its values, 0 or false where null, and where it is not null."""
     printer = PolarsPrinter()
-    printed = [printer.printed(operand) for operand in measure.operands]
+    printed = [printer.print_node(operand) for operand in measure.operands]
     names = [str(i) for i in range(len(printed))]
     # Added to the records, so that what reads no column is repeated for each of them.
     added = rows.with_columns([e.alias(name) for name, e in zip(names, printed, strict=True)])

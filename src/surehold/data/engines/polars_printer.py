@@ -20,18 +20,18 @@ import polars as pl
 from surehold.data.engines.polars_bytes import Letters
 from surehold.data.engines.polars_numbers import (
     arithmetic,
-    chosen,
+    choose,
     cut,
     number_of_truth,
-    picked,
+    pick,
     root,
-    saturated,
+    saturate,
 )
 from surehold.data.engines.polars_series import DTYPES
 from surehold.data.engines.polars_text_functions import (
     code_points,
-    columns_compared,
-    compared,
+    compare,
+    compare_columns,
     is_among,
     number_of_text,
     position,
@@ -82,23 +82,23 @@ class PolarsPrinter:
         """The sum of a measure's integers."""
         if measure.bits == 0:
             # Unknown is null, which a sum passes over.
-            return self.printed(measure.expression).sum()
+            return self.print_node(measure.expression).sum()
         value = cut(self._unsaturated(measure.expression), measure.low, measure.high)
         steps = ((value - measure.low) * measure.scale + 0.5).floor()
         return steps.cast(pl.Int64, strict=False).sum()
 
-    def printed(self, node: Expression) -> pl.Expr:
+    def print_node(self, node: Expression) -> pl.Expr:
         """The value for each record: Float64 (finite), String or Boolean, or null.
 
         What reads no column is worked out here and printed as a literal, so that Polars never
         meets a part with one value where the others have one for each record.
         """
         if node.columns or not node.children:
-            return self._printed(node)
-        value = pl.select(self._printed(node)).item()
+            return self._print_node(node)
+        value = pl.select(self._print_node(node)).item()
         return pl.lit(value, dtype=DTYPES[node.type])
 
-    def _printed(self, node: Expression) -> pl.Expr:
+    def _print_node(self, node: Expression) -> pl.Expr:
         match node:
             case Number(value) | Text(value) | Truth(value):
                 return pl.lit(value, dtype=DTYPES[node.type])
@@ -107,16 +107,16 @@ class PolarsPrinter:
             case Column():
                 return self._column(node)
             case Negate(operand):
-                return -self.printed(operand)
+                return -self.print_node(operand)
             case Arithmetic():
                 return self._arithmetic(node)
             case ToNumber(operand):
                 if operand.type is Type.TEXT:
                     return number_of_text(_text_column(operand)[0])
                 return (
-                    number_of_truth(self.printed(operand))
+                    number_of_truth(self.print_node(operand))
                     if operand.type is Type.BOOLEAN
-                    else self.printed(operand)
+                    else self.print_node(operand)
                 )
             case Compare():
                 return self._compare(node)
@@ -127,10 +127,10 @@ class PolarsPrinter:
             case IsNull(operand):
                 return self._unsaturated(operand).is_null()
             case Not(operand):
-                return ~self.printed(operand)
+                return ~self.print_node(operand)
             case Connective(operator, parts):
                 # Polars' & and | on nullable booleans are Kleene's.
-                return reduce(and_ if operator == "and" else or_, map(self.printed, parts))
+                return reduce(and_ if operator == "and" else or_, map(self.print_node, parts))
             case TextTest(operand, function, value):
                 column, case = _text_column(operand)
                 return text_test(column, case, function, value)
@@ -140,11 +140,11 @@ class PolarsPrinter:
             case Case():
                 return self._case(node)
             case Choice(operator, parts):
-                return chosen(operator, [self.printed(part) for part in parts], node.type)
+                return choose(operator, [self.print_node(part) for part in parts], node.type)
             case Function(operand, "length"):
                 return code_points(_text_column(operand)[0])
             case Function(operand, function):
-                return _FUNCTIONS[function](self.printed(operand))
+                return _FUNCTIONS[function](self.print_node(operand))
             case _:
                 raise NotImplementedError(type(node).__name__)
 
@@ -162,27 +162,27 @@ class PolarsPrinter:
                 steps.append(numbers.setdefault(part, len(numbers)))
 
         follow(node)
-        return arithmetic(steps, [self.printed(part) for part in numbers])
+        return arithmetic(steps, [self.print_node(part) for part in numbers])
 
     def _column(self, node: Column) -> pl.Expr:
         if node.holds is ColumnType.FLOAT:
-            return saturated(pl.col(node.name))
+            return saturate(pl.col(node.name))
         return self._unsaturated(node)
 
     def _unsaturated(self, node: Expression) -> pl.Expr:
         """As printed, but a column of floats as it is: for what gives the same either way."""
         if not isinstance(node, Column):
-            return self.printed(node)
+            return self.print_node(node)
         column = pl.col(node.name)
         if node.holds is ColumnType.INT:
             return column.cast(pl.Float64)
         return column
 
     def _case(self, node: Case) -> pl.Expr:
-        printed = self.printed(node.otherwise)
+        printed = self.print_node(node.otherwise)
         for condition, value in reversed(node.branches):
-            when, then = self.printed(condition), self.printed(value)
-            printed = picked(when, then, printed, node.type)
+            when, then = self.print_node(condition), self.print_node(value)
+            printed = pick(when, then, printed, node.type)
         return printed
 
     # -------------------------------------------------------------- comparisons
@@ -197,7 +197,7 @@ class PolarsPrinter:
             return _compare_texts(operator, left, right)
         if isinstance(left, Column) and isinstance(right, Number):
             return self._compare_column(operator, left, right.value)
-        return _COMPARE[operator](self.printed(left), self.printed(right))
+        return _COMPARE[operator](self.print_node(left), self.print_node(right))
 
     def _compare_column(self, operator: str, column: Column, value: float) -> pl.Expr:
         """A column of numbers with a literal, in the column's own type if that is the same.
@@ -218,7 +218,7 @@ class PolarsPrinter:
         literal = pl.lit(value)
         if abs(value) < LARGEST:
             return compare(self._unsaturated(column), literal)
-        return compare(self.printed(column), literal)
+        return compare(self.print_node(column), literal)
 
     def _in(self, node: In) -> pl.Expr:
         operand = node.operand
@@ -233,7 +233,7 @@ class PolarsPrinter:
         if isinstance(operand, Column) and len(numbers) <= _FEW:
             # Faster than is_in; the very definition of it, too.
             return reduce(or_, (self._compare_column("=", operand, value) for value in numbers))
-        return self.printed(operand).is_in(pl.Series(numbers, dtype=pl.Float64()).implode())
+        return self.print_node(operand).is_in(pl.Series(numbers, dtype=pl.Float64()).implode())
 
 
 # ------------------------------------------------------------------------------- texts
@@ -254,8 +254,8 @@ def _text_column(text: Expression) -> tuple[pl.Expr, Letters]:
 def _compare_texts(operator: str, left: Expression, right: Expression) -> pl.Expr:
     column, case = _text_column(left)
     if isinstance(right, Text):
-        return compared(column, case, operator, right.value)
-    return columns_compared(column, case, operator, *_text_column(right))
+        return compare(column, case, operator, right.value)
+    return compare_columns(column, case, operator, *_text_column(right))
 
 
 _FUNCTIONS: Mapping[str, Callable[[pl.Expr], pl.Expr]] = {

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from surehold.data.engines.polars_cells import Floats, Located, Weight, located
+from surehold.data.engines.polars_cells import Floats, Located, Weight, locate
 from surehold.data.engines.polars_printer import PolarsPrinter
 from surehold.queries import Measure
 from surehold.queries.axes import Axis
@@ -15,7 +15,7 @@ from surehold.queries.expressions import Expression
 
 def cells_by(axis: Axis) -> Located:
     """What gives the cell of every record of a block."""
-    return located(axis)
+    return locate(axis)
 
 
 def steps_of(measure: Measure, block: pl.DataFrame) -> Floats:
@@ -28,6 +28,6 @@ def steps_of(measure: Measure, block: pl.DataFrame) -> Floats:
 
 def numbers_of(expression: Expression, block: pl.DataFrame) -> tuple[Floats, NDArray[np.bool_]]:
     """The number, or the truth as 0 or 1, of each record of a block, and where it is not null."""
-    added = block.with_columns(PolarsPrinter().printed(expression).cast(pl.Float64).alias(""))
+    added = block.with_columns(PolarsPrinter().print_node(expression).cast(pl.Float64).alias(""))
     column = added.get_column("")
     return column.fill_null(0.0).to_numpy(), column.is_not_null().to_numpy()

@@ -22,7 +22,7 @@ DTYPES: Mapping[Type, pl.DataType] = {
 }
 
 
-def applied(function: SeriesFunction, operands: Sequence[pl.Expr], kind: Type) -> pl.Expr:
+def apply(function: SeriesFunction, operands: Sequence[pl.Expr], kind: Type) -> pl.Expr:
     """A function of whole columns, all of whose operands are evaluated first, whatever they hold.
 
     Where Polars' own expressions do not do: ``when`` skips a branch that no record of a chunk
@@ -35,15 +35,15 @@ def applied(function: SeriesFunction, operands: Sequence[pl.Expr], kind: Type) -
 
 def numbers_column(numbers: NDArray[np.float64], known: Truths) -> pl.Series:
     """Numbers, and null where they are not known."""
-    return _column(pa.float64(), numbers.size, packed(known), numbers)
+    return _column(pa.float64(), numbers.size, pack_bits(known), numbers)
 
 
 def truths_column(truths: Truths, known: Truths) -> pl.Series:
     """Booleans, and null where they are not known."""
-    return _column(pa.bool_(), truths.size, packed(known), packed(truths))
+    return _column(pa.bool_(), truths.size, pack_bits(known), pack_bits(truths))
 
 
-def packed(truths: Truths) -> NDArray[np.uint8]:
+def pack_bits(truths: Truths) -> NDArray[np.uint8]:
     """One bit for each."""
     return np.packbits(truths, bitorder="little")
 

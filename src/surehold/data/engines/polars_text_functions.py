@@ -13,7 +13,7 @@ from surehold.data.engines import polars_bytes as kernels
 from surehold.data.engines.polars_arrays import Truths, known_of, slice_of
 from surehold.data.engines.polars_bytes import Letters, Texts
 from surehold.data.engines.polars_numbers import marked_numbers
-from surehold.data.engines.polars_series import applied, numbers_column, truths_column
+from surehold.data.engines.polars_series import apply, numbers_column, truths_column
 from surehold.data.engines.polars_texts import LONGEST_INLINE, TextCells
 from surehold.queries.expressions import Type
 
@@ -22,7 +22,7 @@ _PREFIX = 4
 """Bytes with which Polars keeps a text begin, besides its length, wherever the rest is."""
 
 
-def compared(column: pl.Expr, letters: Letters, operator: str, value: str) -> pl.Expr:
+def compare(column: pl.Expr, letters: Letters, operator: str, value: str) -> pl.Expr:
     """A column with a literal."""
     if operator in ("=", "<>"):
         if letters is None and _is_inline(value):
@@ -33,22 +33,22 @@ def compared(column: pl.Expr, letters: Letters, operator: str, value: str) -> pl
     wanted = value.encode()
 
     def test(texts: Texts) -> Truths:
-        return _ORDERS[operator](*kernels.compared(texts, wanted, letters))
+        return _ORDERS[operator](*kernels.compare(texts, wanted, letters))
 
-    return _tested(test, column)
+    return _apply_test(test, column)
 
 
-def columns_compared(
+def compare_columns(
     column: pl.Expr, letters: Letters, operator: str, other: pl.Expr, other_letters: Letters
 ) -> pl.Expr:
     """Two columns."""
 
     def function(operands: Sequence[pl.Series]) -> pl.Series:
         texts, others = map(Texts, operands)
-        less, same = kernels.columns_compared(texts, letters, others, other_letters)
+        less, same = kernels.compare_columns(texts, letters, others, other_letters)
         return truths_column(_ORDERS[operator](less, same), texts.known & others.known)
 
-    return applied(function, [column, other], Type.BOOLEAN)
+    return apply(function, [column, other], Type.BOOLEAN)
 
 
 _ORDERS: dict[str, Callable[[Truths, Truths], Truths]] = {
@@ -72,7 +72,7 @@ def is_among(column: pl.Expr, letters: Letters, values: Sequence[str]) -> pl.Exp
         [texts] = operands
         return truths_column(cells.of(texts) != len(values), _known(texts))
 
-    return applied(function, [column], Type.BOOLEAN)
+    return apply(function, [column], Type.BOOLEAN)
 
 
 def position(column: pl.Expr, letters: Letters, values: Sequence[str]) -> pl.Expr:
@@ -83,18 +83,18 @@ def position(column: pl.Expr, letters: Letters, values: Sequence[str]) -> pl.Exp
         at = cells.of(operands[0])
         return numbers_column(at.astype(np.float64), at != len(values))
 
-    return applied(function, [column], Type.NUMBER)
+    return apply(function, [column], Type.NUMBER)
 
 
 def text_test(column: pl.Expr, letters: Letters, function: str, value: str) -> pl.Expr:
     """``starts_with``, ``ends_with`` or ``contains`` with a literal."""
     part = value.encode()
     if function == "starts_with" and len(part) <= _PREFIX:
-        return applied(_begins_with(part, letters), [column], Type.BOOLEAN)
+        return apply(_begins_with(part, letters), [column], Type.BOOLEAN)
     if function == "contains":
-        return _tested(lambda texts: kernels.contains(texts, part, letters), column)
+        return _apply_test(lambda texts: kernels.contains(texts, part, letters), column)
     at_end = function == "ends_with"
-    return _tested(lambda texts: kernels.edge_is(texts, part, letters, at_end), column)
+    return _apply_test(lambda texts: kernels.edge_is(texts, part, letters, at_end), column)
 
 
 def _begins_with(part: bytes, letters: Letters) -> Callable[[Sequence[pl.Series]], pl.Series]:
@@ -105,7 +105,7 @@ def _begins_with(part: bytes, letters: Letters) -> Callable[[Sequence[pl.Series]
     def function(operands: Sequence[pl.Series]) -> pl.Series:
         array = operands[0].to_arrow(compat_level=pl.CompatLevel.newest())
         views = slice_of(array, np.uint32, width=4).reshape(-1, 4)
-        first = kernels.folded(views[:, 1].copy().view(np.uint8), letters).view(np.uint32)
+        first = kernels.fold_case(views[:, 1].copy().view(np.uint8), letters).view(np.uint32)
         same = ((first ^ wanted) & within) == 0
         same &= views[:, 0] >= len(part)
         return truths_column(same, known_of(array))
@@ -120,7 +120,7 @@ def code_points(column: pl.Expr) -> pl.Expr:
         texts = Texts(operands[0])
         return numbers_column(kernels.code_points(texts), texts.known)
 
-    return applied(function, [column], Type.NUMBER)
+    return apply(function, [column], Type.NUMBER)
 
 
 def number_of_text(column: pl.Expr) -> pl.Expr:
@@ -131,15 +131,15 @@ def number_of_text(column: pl.Expr) -> pl.Expr:
         spelled = kernels.are_numerals(texts) & texts.known
         return numbers_column(marked_numbers(operands[0].cast(pl.Float64, strict=False)), spelled)
 
-    return applied(function, [column], Type.NUMBER)
+    return apply(function, [column], Type.NUMBER)
 
 
-def _tested(test: Callable[[Texts], Truths], column: pl.Expr) -> pl.Expr:
+def _apply_test(test: Callable[[Texts], Truths], column: pl.Expr) -> pl.Expr:
     def function(operands: Sequence[pl.Series]) -> pl.Series:
         texts = Texts(operands[0])
         return truths_column(test(texts), texts.known)
 
-    return applied(function, [column], Type.BOOLEAN)
+    return apply(function, [column], Type.BOOLEAN)
 
 
 def _is_inline(value: str) -> bool:

@@ -19,8 +19,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from surehold.data.engines.polars_arrays import Cells, Truths, Words, kept, known_of, slice_of
-from surehold.data.engines.polars_bytes import Letters, Texts, folded, rounded_up
+from surehold.data.engines.polars_arrays import Cells, Truths, Words, keep, known_of, slice_of
+from surehold.data.engines.polars_bytes import Letters, Texts, fold_case, rounded_up
 from surehold.queries.expressions import LONGEST_READ
 
 LONGEST_INLINE = 12
@@ -64,7 +64,7 @@ class TextCells:
         texts, width = Texts(column), self._width
         cells = np.empty(len(texts), np.int64)
         for block in texts.blocks(4 * width):
-            words = texts.filled(block, width, 0, self._letters).view(np.uint64)
+            words = texts.fill(block, width, 0, self._letters).view(np.uint64)
             length = texts.length[block].view(np.uint64)
             cells[block] = self._table.find([length, *words.T], texts.known[block])
         return cells
@@ -74,7 +74,7 @@ class TextCells:
         kept_as = slice_of(array, np.uint64, width=2)
         if self._letters is not None:
             # Of a longer text this may change the length, but to none of 12 bytes or fewer.
-            kept_as = folded(kept_as.copy().view(np.uint8), self._letters).view(np.uint64)
+            kept_as = fold_case(kept_as.copy().view(np.uint8), self._letters).view(np.uint64)
         words = kept_as.reshape(-1, 2)
         return table.find([words[:, 0].copy(), words[:, 1].copy()], known_of(array))
 
@@ -102,8 +102,8 @@ class _Table:
         drawn = hashlib.shake_256(keys.tobytes() + seed.to_bytes(8)).digest(8 * (width + 1))
         self._odd = list(np.frombuffer(drawn, np.uint64) | np.uint64(1))
         self._displacements = np.zeros(1 << (bits - 3), np.uint64)
-        mixed = self._mixed(list(keys.T))
-        place = _placed(
+        mixed = self._mix(list(keys.T))
+        place = _place(
             (mixed >> self._top).tolist(),
             ((mixed >> _SLOT_FROM) & self._mask).tolist(),
             1 << bits,
@@ -118,7 +118,7 @@ class _Table:
 
     def find(self, words: Sequence[Words], known: Truths) -> Cells:
         """The number of each key; the other one for those that are none, or not known."""
-        mixed = self._mixed(words)
+        mixed = self._mix(words)
         slot = mixed >> _SLOT_FROM
         slot ^= self._displacements.take((mixed >> self._top).view(np.int64))
         slot &= self._mask
@@ -126,9 +126,9 @@ class _Table:
         same: Truths = known.copy()
         for key, word in zip(self._keys, words, strict=True):
             same &= key.take(at) == word
-        return kept(self._cell.take(at), same, self._other)
+        return keep(self._cell.take(at), same, self._other)
 
-    def _mixed(self, words: Sequence[Words]) -> Words:
+    def _mix(self, words: Sequence[Words]) -> Words:
         *each, last = self._odd
         mixed: Words = words[0] * each[0]
         for word, odd in zip(words[1:], each[1:], strict=True):
@@ -152,7 +152,7 @@ class _Collision(Exception):
     """This seed does not do; never seen outside of this file."""
 
 
-def _placed(buckets: list[int], slots: list[int], size: int, displacements: Words) -> Slots:
+def _place(buckets: list[int], slots: list[int], size: int, displacements: Words) -> Slots:
     """The slot of every key; the displacements that bring them there are filled in."""
     members: dict[int, list[int]] = {}
     for key, bucket in enumerate(buckets):
