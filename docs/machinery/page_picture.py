@@ -19,7 +19,7 @@ from playwright.sync_api import sync_playwright
 import surehold as sh
 from surehold.data.segments import FOLDER
 from surehold.data.sources import sampled_schema
-from surehold.lab.chance import SeededNoise
+from surehold.lab.seeded_noise import SeededNoise
 from surehold.ledger.ledger import Ledger
 from surehold.session.dataset import Dataset
 

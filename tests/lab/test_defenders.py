@@ -172,12 +172,12 @@ def test_splitting_gives_every_answer_records_of_its_own_and_waits_for_them(quer
     view = Asked.view = View(records, setting.n0)
     Asked.parts = []
     guard = BY_NAME["splitting"].guard(setting, np.random.default_rng(1))
-    most = guard.room(view, setting.n0)
+    most = guard.answers_left(view, setting.n0)
     replies = guard.answer(Asked(np.arange(queries)[:2]), view, setting.n0)
     rest = guard.answer(Asked(np.arange(2, queries)), view, view.n)
     values = replies.then(rest).values
     assert np.isnan(values).tolist() == [False] * most + [True] * (queries - most)
-    assert guard.room(view, view.n) == 0
+    assert guard.answers_left(view, view.n) == 0
     assert view.n == setting.n  # all were used
     ends = [0]
     for place, (start, stop, step, arrived, count) in enumerate(Asked.parts):
@@ -203,7 +203,7 @@ def test_splitting_is_as_narrow_and_answers_as_much_as_hoeffding_allows(queries)
     setting = Setting(n0=400, n=2_003, queries=queries, alpha=0.2, beta=0.07)
     guard = BY_NAME["splitting"].guard(setting, np.random.default_rng(1))
     view = viewed(Coins(8).draw(setting.n, np.random.default_rng(1)))
-    most = guard.room(view, setting.n)
+    most = guard.answers_left(view, setting.n)
     replies = guard.answer(Agreements(np.zeros(1, dtype=np.intp)), view, setting.n)
     width = replies.highs[0] - replies.values[0]
     assert width <= setting.alpha

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from support.lab_worlds import desk_for
+from support.lab_worlds import analysis_for
 from surehold.errors import InvalidInput
 from surehold.lab import (
     ATTACKERS,
@@ -20,16 +20,16 @@ from surehold.lab.rendering import verdict
 
 
 class Foresees(Attacker):
-    """Copies the desk's random numbers, and takes from answers the noise that is to come."""
+    """Copies the analysis's random numbers, and takes from answers the noise that is to come."""
 
     name = "foresees"
     seen: list = []  # noqa: RUF012
 
-    def attack(self, desk):
-        foreseen = copy.deepcopy(desk.random)
-        values = desk.ask(Agreements(np.arange(50))).values
-        sigma = 0.5 / np.sqrt(desk.setting.n0)
-        exact = (values - foreseen.normal(scale=sigma, size=50)) * desk.setting.n
+    def attack(self, analysis):
+        foreseen = copy.deepcopy(analysis.random)
+        values = analysis.ask(Agreements(np.arange(50))).values
+        sigma = 0.5 / np.sqrt(analysis.setting.n0)
+        exact = (values - foreseen.normal(scale=sigma, size=50)) * analysis.setting.n
         Foresees.seen.append(np.abs(exact - np.rint(exact)).max())
 
 
@@ -58,8 +58,8 @@ class Namesake(Attacker):
     name = "sign"
     source = "this test"
 
-    def attack(self, desk):
-        desk.ask(Agreements(np.arange(1)))
+    def attack(self, analysis):
+        analysis.ask(Agreements(np.arange(1)))
 
 
 def test_two_by_one_name_are_refused():
@@ -76,17 +76,17 @@ class OneAtEachStop(Guard):
     def _at(self, round):
         return max(stop for stop in self._left if stop <= round)
 
-    def room(self, view, round):
+    def answers_left(self, view, round):
         return self._left[self._at(round)]
 
     def answer(self, questions, view, round):
-        count = min(len(questions), self.room(view, round))
+        count = min(len(questions), self.answers_left(view, round))
         self._left[self._at(round)] -= count
         values = view.counts(questions[:count], slice(0, round)) / round
-        return Replies.around(values, 0.1).then(Replies.refused(len(questions) - count))
+        return Replies.around(values, 0.1).then(Replies.refusals(len(questions) - count))
 
     @property
-    def keeps_room(self):
+    def carries_over(self):
         return False
 
 
@@ -94,6 +94,6 @@ class OneAtEachStop(Guard):
 def test_attackers_use_room_that_they_can_not_keep(name):
     [attacker] = [one for one in ATTACKERS if one.name == name]
     setting = Setting(n0=1_000, n=2_000, queries=200, alpha=0.1, beta=0.1)
-    desk = desk_for(setting, OneAtEachStop(setting))
-    attacker.attack(desk)
-    assert desk.tally.answered > 1
+    analysis = analysis_for(setting, OneAtEachStop(setting))
+    attacker.attack(analysis)
+    assert analysis.tally.answered > 1

@@ -21,8 +21,8 @@ from surehold.lab import (
     Votes,
     check,
 )
-from surehold.lab.chance import SeededNoise
 from surehold.lab.defenders.guarded import PlanGuard
+from surehold.lab.seeded_noise import SeededNoise
 
 GROWING = Setting(n0=1_200, n=3_000, queries=150, alpha=0.3, beta=0.1)
 STATIC = Setting(n0=1_500, n=1_500, queries=150, alpha=0.3, beta=0.1)
@@ -55,7 +55,7 @@ def test_guards_answer_from_what_has_arrived(defender):
             copies = [copy.deepcopy(guard) for guard in guards]
             copies[0].answer(questions, views[0], n)
             reached = views[0].n
-            mixed = arrived.taken(np.arange(reached)), others.taken(np.arange(reached, GROWING.n))
+            mixed = arrived.take(np.arange(reached)), others.take(np.arange(reached, GROWING.n))
             views = [View(arrived, n), View(joined(*mixed), n)]
             replies = [
                 guard.answer(questions, view, n) for guard, view in zip(guards, views, strict=True)
@@ -80,7 +80,7 @@ def test_guards_answer_an_earlier_round_from_its_records_only(defender):
     arrived = population.draw(GROWING.n, np.random.default_rng(1))
     others = population.draw(GROWING.n, np.random.default_rng(2))
     held = 1_400  # not a round of the fixed schedules, which then take one before it
-    mixed = joined(arrived.taken(np.arange(held)), others.taken(np.arange(held, GROWING.n)))
+    mixed = joined(arrived.take(np.arange(held)), others.take(np.arange(held, GROWING.n)))
     for questions in some_questions(np.random.default_rng(3)):
         replies = [
             defender.guard(GROWING, np.random.default_rng(4)).answer(
@@ -103,7 +103,7 @@ def test_records_that_have_not_arrived_can_not_be_counted():
 def test_room_is_what_is_answered_and_then_nothing_is(defender, setting):
     records = Coins(100).draw(setting.n, np.random.default_rng(1))
     view, guard = View(records, setting.n0), defender.guard(setting, np.random.default_rng(2))
-    room = guard.room(view, setting.n0)
+    room = guard.answers_left(view, setting.n0)
     if room == 2**62:
         replies = guard.answer(Agreements(np.zeros(5_000, dtype=np.intp)), view, setting.n0)
         assert not np.isnan(replies.values).any()
@@ -113,10 +113,10 @@ def test_room_is_what_is_answered_and_then_nothing_is(defender, setting):
     for _ in range(room - 1):
         replies = guard.answer(Agreements(np.arange(1)), view, setting.n0)
         assert not np.isnan(replies.values).any()
-    assert guard.room(view, setting.n0) == 1
+    assert guard.answers_left(view, setting.n0) == 1
     replies = guard.answer(Agreements(np.arange(2)), view, setting.n0)
     assert np.isnan(replies.values).tolist() == [False, True]
-    assert guard.room(view, setting.n0) == 0
+    assert guard.answers_left(view, setting.n0) == 0
     spent = guard.spent
     assert spent > 0.0
     replies = guard.answer(Agreements(np.arange(3)), view, setting.n0)
@@ -130,10 +130,10 @@ def test_room_that_is_kept_does_not_shrink_as_records_arrive(defender):
     view, guard = View(records, GROWING.n0), defender.guard(GROWING, np.random.default_rng(2))
     for n in (1_200, 1_900, 2_000, 3_000):
         view.wait(n)
-        before = guard.room(view, view.n)
+        before = guard.answers_left(view, view.n)
         view.wait(n + 1)
-        if guard.keeps_room:
-            assert guard.room(view, view.n) >= before
+        if guard.carries_over:
+            assert guard.answers_left(view, view.n) >= before
         guard.answer(Agreements(np.arange(1)), view, view.n)
 
 
@@ -147,7 +147,7 @@ def test_a_batch_is_answered_as_its_questions_one_by_one(defender, sizes):
     guard, whole = (defender.guard(GROWING, np.random.default_rng(2)) for _ in range(2))
     questions = Agreements(np.arange(12))
     expected = whole.answer(questions, View(records, GROWING.n), GROWING.n)
-    view, found, start = View(records, GROWING.n), Replies.refused(0), 0
+    view, found, start = View(records, GROWING.n), Replies.refusals(0), 0
     for size in sizes:
         part = questions[start : start + size]
         found = found.then(guard.answer(part, view, GROWING.n))
@@ -176,13 +176,13 @@ def test_room_of_any_plan_that_is_kept_does_not_shrink(name):
     plan = own_plans()[name]
     guard = PlanGuard(plan, SeededNoise(1))
     view = View(Coins(8).draw(plan.n, np.random.default_rng(1)), plan.n0)
-    rooms = [guard.room(view, view.n)]
+    rooms = [guard.answers_left(view, view.n)]
     for n in np.linspace(plan.n0, plan.n, 9).astype(int).tolist():
         view.wait(n)
-        rooms.append(guard.room(view, view.n))
-    if guard.keeps_room:
+        rooms.append(guard.answers_left(view, view.n))
+    if guard.carries_over:
         assert rooms == sorted(rooms)
-    assert guard.keeps_room == (plan.batches is None)
+    assert guard.carries_over == (plan.batches is None)
 
 
 @pytest.mark.parametrize("name", own_plans())

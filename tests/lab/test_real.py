@@ -20,7 +20,7 @@ import pytest
 
 from surehold.errors import InvalidInput, InvalidQuery, MissingExtra
 from surehold.lab import Agreements, Memberships, Votes, run
-from surehold.lab.real import KNOWN, NATURAL, natural_questions, population
+from surehold.lab.real_data import KNOWN, NATURAL, natural_questions, population
 
 MASK = 2**64 - 1
 ROWS = [

@@ -76,7 +76,7 @@ def test_taken_records_come_in_that_order_and_as_often(seed, places):
     signs, label = random.random((20, 17)) < 0.5, random.random(20) < 0.5
     records = Records.of(signs, label)
     records.true_counts(np.arange(17), slice(0, 20))  # what is known of all is not said of some
-    taken = records.taken(np.array(places, dtype=np.intp))
+    taken = records.take(np.array(places, dtype=np.intp))
     assert len(taken) == len(places)
     if places:
         found_signs, found_label = unpacked(taken)

@@ -168,10 +168,10 @@ class Doubting(Attacker):
     name = "doubting"
     source = "this test"
 
-    def attack(self, desk):
-        [value] = desk.ask(Agreements(np.array([3]))).values
-        desk.wait(desk.setting.n)
-        desk.ask(Votes(np.array([0, 0, 0, 1 if value > 0.5 else -1])))
+    def attack(self, analysis):
+        [value] = analysis.ask(Agreements(np.array([3]))).values
+        analysis.wait(analysis.setting.n)
+        analysis.ask(Votes(np.array([0, 0, 0, 1 if value > 0.5 else -1])))
 
 
 class Half(Defender):
@@ -296,7 +296,7 @@ def test_who_cannot_be_sent_to_another_process_is_told_so():
     class Local(type(ATTACKERS[0])):
         """Not to be found by another process."""
 
-    with pytest.raises(InvalidInput, match="jobs must be 1 for attackers"):
+    with pytest.raises(InvalidInput, match="jobs must be 1, as these attackers"):
         run(Local(), "raw", **SMALL, jobs=2)
 
 

@@ -26,10 +26,10 @@ from surehold.lab import (
     View,
     Votes,
 )
-from surehold.lab.chance import SeededNoise
+from surehold.lab.analysis import Analysis
 from surehold.lab.defenders.guarded import PlanGuard
-from surehold.lab.desk import Desk
 from surehold.lab.records import CELL_BITS, CELLS
+from surehold.lab.seeded_noise import SeededNoise
 from surehold.session.dataset import Dataset
 
 FEATURES = 24
@@ -131,7 +131,7 @@ class Sessions:
         assert not answer.recorded
         return (answer.value, *answer.interval)
 
-    def room(self, at: int) -> int:
+    def answers_left(self, at: int) -> int:
         return self.session.quote("y").answers_left if self.hold(at) else 0
 
     @property
@@ -184,7 +184,7 @@ def compared(plan, path, noise, steps: int, seed: int) -> tuple[int, int]:
         else:
             questions = asked_once(random, int(random.integers(1, 8)))
         session.hold(at)
-        assert guard.room(view, at) == session.room(at)
+        assert guard.answers_left(view, at) == session.answers_left(at)
         replies = guard.answer(questions, view, at)
         for place, text in enumerate(texts(questions)):
             mine = (replies.values[place], replies.lows[place], replies.highs[place])
@@ -244,11 +244,11 @@ class Recorded(Attacker):
     def population(self, setting, random):
         return Coins(FEATURES)
 
-    def attack(self, desk):
-        leaning = desk.ask(Agreements(np.arange(FEATURES))).values - 0.5
-        desk.wait(desk.setting.n)
+    def attack(self, analysis):
+        leaning = analysis.ask(Agreements(np.arange(FEATURES))).values - 0.5
+        analysis.wait(analysis.setting.n)
         weights = np.sign(np.nan_to_num(leaning)).astype(np.int32)
-        desk.ask(Votes(weights))
+        analysis.ask(Votes(weights))
 
 
 def test_an_attack_at_the_desk_gets_what_it_would_get_in_a_session(tmp_path):
@@ -256,8 +256,8 @@ def test_an_attack_at_the_desk_gets_what_it_would_get_in_a_session(tmp_path):
     setting = Setting(n0=1_000, n=2_000, queries=FEATURES + 1, alpha=0.3, beta=0.1)
     random = np.random.default_rng(3)
     records = Coins(FEATURES).draw(setting.n, random)
-    desk = Desk(setting, Coins(FEATURES), records, PlanGuard(plan, SeededNoise(5)), random)
-    Recorded().attack(desk)
+    analysis = Analysis(setting, Coins(FEATURES), records, PlanGuard(plan, SeededNoise(5)), random)
+    Recorded().attack(analysis)
 
     both = Sessions(tmp_path / "clinic", plan, records, SeededNoise(5))
     both.grow(setting.n0)
@@ -265,6 +265,6 @@ def test_an_attack_at_the_desk_gets_what_it_would_get_in_a_session(tmp_path):
     both.grow(setting.n)
     weights = np.sign([answer.value - 0.5 for answer in answers])
     last = both.session.ask(texts(Votes(weights.astype(np.int32)))[0])
-    assert desk.tally.last == (last.value, *last.interval, 0.5)
-    assert desk.spent == both.spent
+    assert analysis.tally.last == (last.value, *last.interval, 0.5)
+    assert analysis.spent == both.spent
     both.dataset.close()

@@ -39,7 +39,7 @@ class WithoutNoise(Defender):
         return PlanGuard(plan(), NoNoise())
 
 
-def played(defender, repeats):
+def play(defender, repeats):
     report = run(
         "sign", defender, n0=N, n=N, queries=plan().queries, alpha=ALPHA, beta=BETA, repeats=repeats
     )
@@ -49,7 +49,7 @@ def played(defender, repeats):
 
 
 def test_without_noise_the_attack_by_signs_breaks_it():
-    report, row = played(WithoutNoise(), EXACT_REPEATS)
+    report, row = play(WithoutNoise(), EXACT_REPEATS)
     assert row.covered == 0
     assert at_least(row.repeats - row.covered, row.repeats) > BETA
     assert row.breaks(BETA)
@@ -58,7 +58,7 @@ def test_without_noise_the_attack_by_signs_breaks_it():
 
 
 def test_with_noise_it_holds():
-    report, row = played(WithNoise(), REPEATS)
+    report, row = play(WithNoise(), REPEATS)
     assert at_most(row.repeats - row.covered, row.repeats) <= BETA
     assert not row.breaks(BETA)
     assert report.broken("with noise") == ()
@@ -67,6 +67,6 @@ def test_with_noise_it_holds():
 
 def test_it_is_the_last_question_that_fails():
     """The features' own answers were right; what was made of them was not."""
-    _, row = played(WithoutNoise(), 1)
+    _, row = play(WithoutNoise(), 1)
     [(value, low, high, truth)] = row.last
     assert truth == 0.5 < low < value < high

@@ -11,7 +11,7 @@ import pytest
 import surehold.mechanisms as package
 from support import noise_sources
 from surehold.errors import InvalidInput
-from surehold.lab import chance
+from surehold.lab import seeded_noise as seeded
 from surehold.mechanisms import SCALE, Mechanism, NoiseSource
 
 MODULES = [
@@ -38,7 +38,7 @@ MECHANISMS = [
 ]
 SOURCES = [
     cls() if cls in classes_in(MODULES) or cls is noise_sources.NoNoise else cls(1)
-    for cls in sorted(classes_in([*MODULES, chance, noise_sources]), key=lambda cls: cls.__name__)
+    for cls in sorted(classes_in([*MODULES, seeded, noise_sources]), key=lambda cls: cls.__name__)
     if hasattr(cls, "draw") and cls is not NoiseSource
 ]
 ROUNDS = [1, 2, 3, 1000, 10**6, 10**12, 10**18]

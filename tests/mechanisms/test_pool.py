@@ -188,4 +188,4 @@ def test_only_this_module_draws():
     # Tokens are secrets, not noise; the lab has nothing to keep.
     drawing = {path for path in found if not path.startswith("lab/")}
     assert drawing == {"mechanisms/noise.py", "server/tokens.py"}
-    assert "lab/chance.py" in found
+    assert "lab/seeded_noise.py" in found

@@ -1,4 +1,4 @@
-"""The lab the slow way: unpacked truth values, every possible record, spies at the desk."""
+"""The lab the slow way: unpacked truth values, every possible record, spies at the analysis."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy.typing as npt
 from surehold.lab import (
     Ablations,
     Agreements,
+    Analysis,
     Coins,
-    Desk,
     Guard,
     Joints,
     Lookups,
@@ -97,7 +97,7 @@ def unpacked(records: Records) -> tuple[Truths, Truths]:
     return signs, records.label
 
 
-# ------------------------------------------------------------------------------- the desk
+# ------------------------------------------------------------------------------- the analysis
 
 
 @dataclass
@@ -125,20 +125,20 @@ class Spy(Guard):
     had_room: bool = False
 
     def answer(self, questions: Questions, view: View, round: int) -> Replies:
-        room = self.inner.room(view, round)
+        room = self.inner.answers_left(view, round)
         replies = self.inner.answer(questions, view, round)
         truth = self.population.truth(questions)
         self.calls.append(Call(len(questions), room, round, replies, truth))
         return replies
 
-    def room(self, view: View, round: int) -> int:
-        room = self.inner.room(view, round)
+    def answers_left(self, view: View, round: int) -> int:
+        room = self.inner.answers_left(view, round)
         self.had_room |= room > 0
         return room
 
     @property
-    def keeps_room(self) -> bool:
-        return self.inner.keeps_room
+    def carries_over(self) -> bool:
+        return self.inner.carries_over
 
     @property
     def spent(self) -> float | None:
@@ -164,13 +164,13 @@ def tallied(calls: list[Call]) -> Tally:
     return tally
 
 
-def desk_for(
+def analysis_for(
     setting: Setting, guard: Guard, population: Population | None = None, seed: int = 1
-) -> Desk:
-    """A desk with fresh records; fair coins unless said otherwise."""
+) -> Analysis:
+    """An analysis of fresh records; fair coins unless said otherwise."""
     random = np.random.default_rng(seed)
     population = population or Coins(setting.queries)
-    return Desk(setting, population, population.draw(setting.n, random), guard, random)
+    return Analysis(setting, population, population.draw(setting.n, random), guard, random)
 
 
 def viewed(records: Records, n: int | None = None) -> View:

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from surehold.lab.chance import SeededNoise
+from surehold.lab.seeded_noise import SeededNoise
 from surehold.mechanisms.noise import SCALE
 
 __all__ = ["FastSeededNoise", "NoNoise", "SeededNoise"]

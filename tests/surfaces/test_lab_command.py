@@ -160,7 +160,9 @@ class TestCheck:
         assert code == 0
         assert "| surehold " in out
         assert "| wide " in out
-        assert "surehold: 2 of 2 analyses are right in all their answers; promised are 90%" in out
+        assert (
+            "surehold: 2 of 2 analyses are right in all their answers; the plan promises 90%" in out
+        )
         assert "With 2 repeats only gross failures show." in out
 
     def test_a_dataset_is_neither_read_nor_charged(self, called, plan, tmp_path):

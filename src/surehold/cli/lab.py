@@ -65,9 +65,9 @@ def list_all(as_json: bool) -> None:
     from surehold.lab import rendering
 
     if as_json:
-        console.show_json(rendering.known())
+        console.show_json(rendering.list_known())
     else:
-        console.show_text(rendering.known_page())
+        console.show_text(rendering.render_known())
 
 
 @lab.command(context_settings=HELP)
@@ -139,7 +139,7 @@ def run(
     n = n0 if n is None else n
     library.Setting(n0=n0, n=n, queries=queries, alpha=alpha, beta=beta)  # before data is read
     if data is not None:
-        from surehold.lab.real import population
+        from surehold.lab.real_data import population
 
         given["population"] = population(
             data, target=target, features=queries, order=order, seed=seed
@@ -246,7 +246,7 @@ def _told(
     if as_json:
         console.show_json(report.to_dict())
     else:
-        console.show_text(rendering.shown(report, details, of))
+        console.show_text(rendering.render(report, details, of))
     if out is not None:
         console.show_saved(_saved(report, out), aside=as_json)
     return report
@@ -256,7 +256,7 @@ def _saved(report: Report, out: Path) -> list[Path]:
     from surehold.lab import rendering
     from surehold.plots.lab import draw_claims, draw_coverage
 
-    texts = {"report.json": report.to_json() + "\n", "report.md": rendering.page(report)}
+    texts = {"report.json": report.to_json() + "\n", "report.md": rendering.render_page(report)}
     paths = []
     for name, text in texts.items():
         (out / name).write_text(text, encoding="utf-8")

@@ -10,10 +10,10 @@ which intervals are wrong. :func:`run` lets every attacker loose on every defend
 0
 """
 
+from surehold.lab.analysis import Analysis, Tally
 from surehold.lab.attackers import ATTACKERS, Attacker
 from surehold.lab.contest import check, run
 from surehold.lab.defenders import DEFENDERS, Defender, Guard, Guarded, Planned, Replies, View
-from surehold.lab.desk import Desk, Tally
 from surehold.lab.populations import Coins, Listed, Population
 from surehold.lab.questions import (
     Ablations,
@@ -33,10 +33,10 @@ __all__ = [
     "DEFENDERS",
     "Ablations",
     "Agreements",
+    "Analysis",
     "Attacker",
     "Coins",
     "Defender",
-    "Desk",
     "Guard",
     "Guarded",
     "Joints",

@@ -1,4 +1,4 @@
-"""run(): every attacker against every defender, often enough to see who is right."""
+"""run(): every attacker against every defender, often enough to see which intervals hold."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import numpy as np
 
 from surehold.checks import check_whole
 from surehold.errors import InvalidInput, NotApplicable, NotReady, Unreachable
+from surehold.lab.analysis import Analysis, Tally
 from surehold.lab.attackers import ATTACKERS, Attacker
 from surehold.lab.defenders import DEFENDERS, Defender, Planned
-from surehold.lab.desk import Desk, Tally
 from surehold.lab.populations import Population
 from surehold.lab.report import Report, Row
 from surehold.lab.setting import Setting
@@ -36,7 +36,7 @@ _T = TypeVar("_T", Attacker, Defender)
 
 @dataclass(frozen=True)
 class Outcome:
-    """One analysis: who asked whom, and what became of it, or why it could not be."""
+    """One analysis: an attacker, a defender, and the tally, or the reason why there is none."""
 
     attack: str
     defender: str
@@ -48,7 +48,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Contest:
-    """All that is needed to play any repeat of any attack, in this process or another."""
+    """Everything needed to play any repeat of any attack, in this process or another."""
 
     setting: Setting
     attackers: tuple[Attacker, ...]
@@ -56,28 +56,26 @@ class Contest:
     population: Population | None
     seed: int
 
-    def played(self, attacker: Attacker, repeat: int) -> list[Outcome]:
+    def play(self, attacker: Attacker, repeat: int) -> list[Outcome]:
         """One repeat of an attack: each defender gets the same records."""
         random = self._random(repeat, attacker.name)
         population = self.population or attacker.population(self.setting, random)
         records = population.draw(self.setting.n, random)
-        found = []
+        outcomes = []
         for defender in self.defenders:
-            began = time.perf_counter()
+            names, began = (attacker.name, defender.name), time.perf_counter()
             try:
-                guard = defender.guard(
-                    self.setting, self._random(repeat, attacker.name, defender.name)
-                )
+                guard = defender.guard(self.setting, self._random(repeat, *names))
             except (Unreachable, NotApplicable, NotReady) as error:
-                found.append(Outcome(attacker.name, defender.name, Tally(), None, 0.0, str(error)))
+                outcomes.append(Outcome(*names, Tally(), None, 0.0, str(error)))
                 continue
             # A stream of its own, or the attacker could work out the defender's noise.
-            choices = self._random(repeat, attacker.name, defender.name, "choices")
-            desk = Desk(self.setting, population, records, guard, choices)
-            attacker.attack(desk)
+            choices = self._random(repeat, *names, "choices")
+            analysis = Analysis(self.setting, population, records, guard, choices)
+            attacker.attack(analysis)
             seconds = time.perf_counter() - began
-            found.append(Outcome(attacker.name, defender.name, desk.tally, desk.spent, seconds))
-        return found
+            outcomes.append(Outcome(*names, analysis.tally, analysis.spent, seconds))
+        return outcomes
 
     def _random(self, repeat: int, *names: str) -> np.random.Generator:
         """A stream of its own for each, the same whatever else is played."""
@@ -103,7 +101,7 @@ def run(
     """Let attackers loose on defenders, and count how often all intervals of an analysis held.
 
     Names are those of ``ATTACKERS`` and ``DEFENDERS``, "all" is all of them, and your own may stand
-    beside them. With data that does not grow those attacks that need growth are left out.
+    beside them. Attacks that need growth are left out if the data does not grow.
     ``population`` replaces the one that each attack brings, and ``data`` says what it is. The same
     seed gives the same report, however many ``jobs`` (processes) work on it; a script that uses
     more than one has to have its ``if __name__ == "__main__":``.
@@ -123,18 +121,18 @@ def run(
     setting = Setting(n0=n0, n=n, queries=queries, alpha=alpha, beta=beta)
     repeats, jobs = check_whole("repeats", repeats, 1), check_whole("jobs", jobs, 1)
     seed = check_whole("seed", seed, 0)
-    played = [one for one in ATTACKERS if _applies(one, setting)]
+    applicable = [one for one in ATTACKERS if setting.grows or one.kind != "growing"]
     contest = Contest(
         setting,
-        _named(attackers, played, Attacker, "attack"),  # type: ignore[type-abstract]
-        _named(defenders, DEFENDERS, Defender, "defender"),  # type: ignore[type-abstract]
+        _resolve(attackers, applicable, Attacker, "attack"),  # type: ignore[type-abstract]
+        _resolve(defenders, DEFENDERS, Defender, "defender"),  # type: ignore[type-abstract]
         population,
         seed,
     )
     outcomes: dict[tuple[str, str], list[Outcome]] = {}
     # Repeat by repeat, so that after the first of each attack the time of all is known.
     tasks = [(attack, i) for i in range(repeats) for attack in range(len(contest.attackers))]
-    for done, found in enumerate(_all_played(contest, tasks, jobs), start=1):
+    for done, found in enumerate(_play_all(contest, tasks, jobs), start=1):
         for outcome in found:
             outcomes.setdefault((outcome.attack, outcome.defender), []).append(outcome)
         if progress is not None:
@@ -186,20 +184,17 @@ def check(
     )
 
 
-def _applies(attacker: Attacker, setting: Setting) -> bool:
-    return setting.grows or attacker.kind != "growing"
-
-
-def _named(
+def _resolve(
     given: _T | str | Iterable[_T | str], known: Sequence[_T], kind: type[_T], word: str
 ) -> tuple[_T, ...]:
-    """Those that are meant, each once."""
+    """Look up names, and take objects as they are; each once."""
     listed = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     by_name = {one.name: one for one in known}
     found: dict[str, _T] = {}
     for one in listed:
+        chosen: Iterable[_T]
         if one == "all":
-            meant: Iterable[_T] = known
+            chosen = known
         elif isinstance(one, str):
             if one not in by_name:
                 if kind is Attacker and any(one == other.name for other in ATTACKERS):
@@ -207,31 +202,31 @@ def _named(
                 near = get_close_matches(one, by_name, n=1)
                 hint = f"did you mean {near[0]}?" if near else ""
                 raise InvalidInput(word, f"all or one of {', '.join(by_name)}", one, hint)
-            meant = [by_name[one]]
+            chosen = [by_name[one]]
         elif isinstance(one, kind):
-            meant = [one]
+            chosen = [one]
         else:
             raise InvalidInput(word, f"a name or an object of {kind.__name__}", one)
-        for each in meant:
+        for each in chosen:
             if found.setdefault(each.name, each) is not each:
-                raise InvalidInput(word, "each of another name", each.name)
+                raise InvalidInput(word, "names that differ", each.name)
     if not found:
         raise InvalidInput(word, "at least one", "none")
     return tuple(found.values())
 
 
-def _all_played(
+def _play_all(
     contest: Contest, tasks: Sequence[tuple[int, int]], jobs: int
 ) -> Iterator[list[Outcome]]:
-    """In the order of the tasks, whoever plays them."""
+    """In the order of the tasks, whichever process plays them."""
     if jobs == 1:
         for attack, repeat in tasks:
-            yield contest.played(contest.attackers[attack], repeat)
+            yield contest.play(contest.attackers[attack], repeat)
         return
     try:
         pickle.dumps(contest)
     except Exception as error:  # whatever the pickling of somebody's own class raises
-        required = "1 for attackers, defenders or populations that no other process can be sent"
+        required = "1, as these attackers, defenders or populations can't be pickled"
         hint = "define their classes in a module of their own"
         raise InvalidInput("jobs", required, jobs, hint) from error
     # Processes are started anew rather than forked: Polars' threads do not survive a fork.
@@ -242,7 +237,7 @@ def _all_played(
             yield from pool.map(_play, *zip(*tasks, strict=True))
         except BrokenProcessPool as error:
             required = "1, or a number of processes that can be started and have enough memory"
-            hint = "a script has to call this below: if __name__ == '__main__':"
+            hint = "in a script, call this under if __name__ == '__main__':"
             raise InvalidInput("jobs", required, jobs, hint) from error
 
 
@@ -257,7 +252,7 @@ def _begin(contest: Contest) -> None:
 
 def _play(attack: int, repeat: int) -> list[Outcome]:
     assert _contest is not None
-    return _contest.played(_contest.attackers[attack], repeat)
+    return _contest.play(_contest.attackers[attack], repeat)
 
 
 def _row(attacker: Attacker, defender: Defender, outcomes: Sequence[Outcome]) -> Row:

@@ -48,18 +48,16 @@ class Coins(Population):
     edges: tuple[float, ...] = ()
 
     def draw(self, count: int, random: np.random.Generator) -> Records:
-        """Independent records."""
         rows = -(-self.features // 8)
         drawn = np.frombuffer(random.bytes(rows * count), dtype=np.uint8).reshape(rows, count)
         label = random.integers(2, size=count, dtype=np.int8) == 1
         if self.edges:
-            bent = np.concatenate(
-                [self._bent(label[i : i + _BLOCK], random) for i in range(0, count, _BLOCK)], axis=1
-            )
+            blocks = (label[i : i + _BLOCK] for i in range(0, count, _BLOCK))
+            bent = np.concatenate([self._draw_bent(block, random) for block in blocks], axis=1)
             drawn = np.concatenate([bent, drawn[len(bent) :]])
         return Records(drawn, label)
 
-    def _bent(self, label: Flags, random: np.random.Generator) -> Bytes:
+    def _draw_bent(self, label: Flags, random: np.random.Generator) -> Bytes:
         """The features that know something of the labels, filled up to whole bytes."""
         edges = np.zeros(8 * -(-len(self.edges) // 8))
         edges[: len(self.edges)] = self.edges
@@ -67,7 +65,6 @@ class Coins(Population):
         return np.packbits((agree == label[:, None]).T, axis=0, bitorder="little")
 
     def truth(self, questions: Questions) -> npt.NDArray[np.float64]:
-        """Known in closed form."""
         edges = np.zeros(max(8 * -(-self.features // 8), len(self.edges)))
         edges[: len(self.edges)] = self.edges
         return questions.probabilities(edges)
@@ -92,21 +89,16 @@ class Listed(Population):
         return self.table.features
 
     def draw(self, count: int, random: np.random.Generator) -> Records:
-        """Records of the table."""
         size = len(self.table)
         if self.order == "resampled":
-            return self.table.taken(random.integers(size, size=count))
+            return self.table.take(random.integers(size, size=count))
         if count > size:
-            raise InvalidInput(
-                "n",
-                f"at most {size:,} records that are there, each once",
-                count,
-                "or let them be drawn again and again: --order resampled",
-            )
+            required = f"at most {size:,} records, as many as the table has"
+            hint = "draw them with replacement: --order resampled"
+            raise InvalidInput("n", required, count, hint)
         places = random.permutation(size) if self.order == "shuffled" else np.arange(size)
-        return self.table.taken(places[:count])
+        return self.table.take(places[:count])
 
     def truth(self, questions: Questions) -> npt.NDArray[np.float64]:
-        """Counted over the whole table."""
         whole = slice(0, len(self.table))
         return questions.counts(self.table, whole) / len(self.table)

@@ -7,8 +7,8 @@ answer a fraction, as `fraction("...")` is in a session.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,18 @@ from surehold.lab.records import CELL_BITS, CELLS, Counts, Flags, Indices, Recor
 
 
 class Questions(ABC):
-    """A batch of questions, each of which is a set of possible records."""
+    """A batch of questions, each of which is a set of possible records.
 
-    @abstractmethod
-    def __len__(self) -> int: ...
+    A dataclass whose field ``each`` has one item for each question.
+    """
+
+    each: ClassVar[str] = "features"
+
+    def __len__(self) -> int:
+        return len(getattr(self, self.each))
+
+    def __getitem__(self, places: slice) -> Self:
+        return replace(self, **{self.each: getattr(self, self.each)[places]})  # type: ignore[type-var]
 
     @abstractmethod
     def counts(self, records: Records, part: slice) -> Counts:
@@ -34,10 +42,6 @@ class Questions(ABC):
         1/2 + edges[j].
         """
 
-    @abstractmethod
-    def __getitem__(self, places: slice) -> Self:
-        """Some of them, in order."""
-
 
 @dataclass(frozen=True)
 class Agreements(Questions):
@@ -45,19 +49,11 @@ class Agreements(Questions):
 
     features: Indices
 
-    def __len__(self) -> int:
-        return len(self.features)
-
     def counts(self, records: Records, part: slice) -> Counts:
-        """In how many records."""
         return records.agree_counts(self.features, part)
 
     def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """By definition."""
         return 0.5 + edges[self.features]
-
-    def __getitem__(self, places: slice) -> Agreements:
-        return Agreements(self.features[places])
 
 
 @dataclass(frozen=True)
@@ -66,19 +62,12 @@ class Memberships(Questions):
 
     features: Indices
 
-    def __len__(self) -> int:
-        return len(self.features)
-
     def counts(self, records: Records, part: slice) -> Counts:
-        """How many records."""
         return records.true_counts(self.features, part)
 
     def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Even, whatever the edges, as the label is fair."""
         return np.full(len(self), 0.5)
-
-    def __getitem__(self, places: slice) -> Memberships:
-        return Memberships(self.features[places])
 
 
 @dataclass(frozen=True)
@@ -88,17 +77,14 @@ class Votes(Questions):
     With ``beyond`` the question is instead whether the score is larger than that.
     """
 
+    each: ClassVar[str] = "weights"
     weights: Weights
     beyond: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", np.atleast_2d(np.asarray(self.weights, dtype=np.int32)))
 
-    def __len__(self) -> int:
-        return len(self.weights)
-
     def counts(self, records: Records, part: slice) -> Counts:
-        """About how many records."""
         return records.vote_counts(self.weights, part, self.beyond)
 
     def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -114,34 +100,24 @@ class Votes(Questions):
             right = (having + without)[:, scores > self.beyond].sum(axis=1)
         return np.asarray(right / 2.0)
 
-    def __getitem__(self, places: slice) -> Votes:
-        return Votes(self.weights[places], self.beyond)
-
 
 @dataclass(frozen=True)
 class Ablations(Questions):
     """Is a vote still right without the eight features of a row? One question a row."""
 
+    each: ClassVar[str] = "rows"
     weights: Weights
     rows: Indices
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
     def counts(self, records: Records, part: slice) -> Counts:
-        """About how many records."""
         return records.ablated_counts(self.weights, self.rows, part)
 
     def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """As of the votes that are left."""
         padded = np.zeros((len(self.rows), 8 * -(-len(self.weights) // 8)), dtype=np.int32)
         padded[:, : len(self.weights)] = self.weights
         for left, row in zip(padded, self.rows.tolist(), strict=True):
             left[8 * row : 8 * row + 8] = 0
         return Votes(padded).probabilities(edges)
-
-    def __getitem__(self, places: slice) -> Ablations:
-        return Ablations(self.weights, self.rows[places])
 
 
 @dataclass(frozen=True)
@@ -155,32 +131,22 @@ class Joints(Questions):
         if self.weights[self.features[self.features < len(self.weights)]].any():
             raise ValueError("a feature that has a part in the vote")
 
-    def __len__(self) -> int:
-        return len(self.features)
-
     def counts(self, records: Records, part: slice) -> Counts:
-        """In how many records."""
         return records.joint_counts(self.weights, self.features, part)
 
     def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """A product: given the label, the feature and the vote are independent."""
         return Votes(self.weights).probabilities(edges) * (0.5 + edges[self.features])
 
-    def __getitem__(self, places: slice) -> Joints:
-        return Joints(self.weights, self.features[places])
-
 
 @dataclass(frozen=True)
 class Lookups(Questions):
     """Does this table know the label? One question a row, with a prediction for each cell."""
 
+    each: ClassVar[str] = "predictions"
     predictions: Flags
 
-    def __len__(self) -> int:
-        return len(self.predictions)
-
     def counts(self, records: Records, part: slice) -> Counts:
-        """For how many records."""
         return records.lookup_counts(self.predictions, part)
 
     def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -191,9 +157,6 @@ class Lookups(Questions):
         there = cells < 2 ** len(edges)  # records with fewer features are in the first cells only
         having, without = there * chances.prod(axis=1), there * (1.0 - chances).prod(axis=1)
         return np.asarray(np.where(self.predictions, having, without).sum(axis=1) / 2.0)
-
-    def __getitem__(self, places: slice) -> Lookups:
-        return Lookups(self.predictions[places])
 
 
 def _score_laws(weights: Weights, chances: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -71,7 +71,7 @@ class Records:
         """One feature of every record."""
         return np.asarray(self._features[index // 8] >> index % 8 & 1, dtype=bool)
 
-    def taken(self, index: Indices) -> Records:
+    def take(self, index: Indices) -> Records:
         """The records at some places, in that order; one may be there several times."""
         return Records(np.take(self._features, index, axis=1), self._label[index])
 
@@ -90,7 +90,7 @@ class Records:
         flip = np.where(self._label[part], 0, 255).astype(np.uint8) if kind == "agree" else 0
         counted = np.empty((len(rows), 8), dtype=np.int64)
         for place, row in enumerate(rows.tolist()):
-            counted[place] = self._remembered(
+            counted[place] = self._count_once(
                 (kind, row, *_key(part)),
                 lambda row=row: (  # type: ignore[misc]
                     np.bincount(self._features[row, part] ^ flip, minlength=256) @ _BITS
@@ -108,7 +108,7 @@ class Records:
         counted = np.empty(len(weights), dtype=np.int64)
         for place, row in enumerate(weights):
             digest = hashlib.blake2b(row.tobytes(), digest_size=16).digest()
-            counted[place] = self._remembered(
+            counted[place] = self._count_once(
                 ("vote", digest, beyond, *_key(part)),
                 lambda row=row: self._vote_count(row, part, beyond),  # type: ignore[misc]
             )
@@ -160,7 +160,7 @@ class Records:
 
     def lookup_counts(self, predictions: Flags, part: slice) -> Counts:
         """For each row of predictions, one for each cell, how many records it is right about."""
-        by_cell = self._remembered(("cells", *_key(part)), lambda: self._cells(part))
+        by_cell = self._count_once(("cells", *_key(part)), lambda: self._cells(part))
         without, having = by_cell.reshape(2, CELLS)
         chosen = np.where(predictions, having, without)
         return np.asarray(chosen.sum(axis=1), dtype=np.int64)
@@ -172,7 +172,7 @@ class Records:
             cell |= (self._features[1, part] & 15).astype(np.intp) << 8
         return np.bincount(cell + CELLS * self._label[part], minlength=2 * CELLS)
 
-    def _remembered(self, key: tuple[object, ...], counted: Callable[[], Counts]) -> Counts:
+    def _count_once(self, key: tuple[object, ...], counted: Callable[[], Counts]) -> Counts:
         if key not in self._known:
             self._known[key] = counted()
         return self._known[key]

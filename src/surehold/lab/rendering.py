@@ -1,4 +1,4 @@
-"""A report in words: tables that read as well on a screen as on a page."""
+"""A report as text: tables that read as well on a screen as on a page."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def control(report: Report) -> str:
     strong = [row.attack for row in rows if row.covered < row.repeats]
     if not strong:
         return (
-            "Exact answers of the same width hold as well: nobody here can overfit by so much "
-            "with so few\nqueries, and this check could not have failed."
+            "Exact answers of the same width hold as well: no attack here can overfit that far "
+            "with this few\nqueries, and this check could not have failed."
         )
     return f"Exact answers of the same width fail under {', '.join(strong)}."
 
@@ -89,10 +89,10 @@ def verdict(report: Report, defender: str) -> str:
     rows = [row for row in report.rows if row.defender == defender and row.reason is None]
     covered, repeats = sum(row.covered for row in rows), sum(row.repeats for row in rows)
     right = f"{count(covered)} of {count(repeats)} analyses are right in all their answers"
-    return f"{defender}: {right}; promised are {promised} of them under each attack"
+    return f"{defender}: {right}; the plan promises {promised} under each attack"
 
 
-def shown(report: Report, details: bool, of: str | None = None) -> str:
+def render(report: Report, details: bool, of: str | None = None) -> str:
     """What the command prints: a table for a single attack, a summary of several.
 
     Last a verdict, if it is about one defender.
@@ -113,7 +113,7 @@ def shown(report: Report, details: bool, of: str | None = None) -> str:
     return "\n\n".join(parts)
 
 
-def known() -> dict[str, Any]:
+def list_known() -> dict[str, Any]:
     """The attackers and defenders there are, as plain values."""
     return {
         "attackers": [
@@ -127,10 +127,10 @@ def known() -> dict[str, Any]:
     }
 
 
-def known_page() -> str:
+def render_known() -> str:
     """The same for people."""
     lines = []
-    for heading, items in known().items():
+    for heading, items in list_known().items():
         lines += ["", heading.capitalize()]
         for item in items:
             lines.append(f"  {item['name']:18} {item['about']}")
@@ -145,7 +145,7 @@ def _about(one: Attacker | Defender) -> str:
     return str(about)
 
 
-def page(report: Report) -> str:
+def render_page(report: Report) -> str:
     """All of it, as a Markdown page."""
     parts = [f"# Contest\n\n{heading(report)}", f"## Summary\n\n{summary(report)}"]
     parts += [f"- {reason}" for reason in reasons(report)]

@@ -1,4 +1,4 @@
-"""What all of a contest share: sizes, how many may be asked, and what is promised."""
+"""What everyone in a contest shares: sizes, the number of queries, and the promise."""
 
 from __future__ import annotations
 
@@ -37,12 +37,8 @@ class Setting:
             check_probability(name, getattr(self, name))
         if self.n * self.queries > 8 * _MOST_BYTES:
             most = 8 * _MOST_BYTES // self.n
-            raise InvalidInput(
-                "queries",
-                f"at most {most:,} for {self.n:,} records, which are held in memory",
-                self.queries,
-                "ask fewer, or of fewer records",
-            )
+            required = f"at most {most:,} for {self.n:,} records, which are held in memory"
+            raise InvalidInput("queries", required, self.queries, "use fewer queries or records")
 
     @property
     def grows(self) -> bool:
@@ -50,13 +46,13 @@ class Setting:
         return self.n > self.n0
 
     def stops(self, count: int) -> list[int]:
-        """So many sizes from n0 to n, evenly; only n if the data does not grow."""
+        """``count`` sizes from n0 to n, evenly; only n if the data does not grow."""
         if not self.grows or count == 1:
             return [self.n]
         return [self.n0 + (self.n - self.n0) * i // (count - 1) for i in range(count)]
 
     def visits(self, count: int) -> list[int]:
-        """So many occasions to ask: at so many sizes, or at the one there is."""
+        """``count`` occasions to ask: at as many sizes, or all at the only one."""
         return self.stops(count) if self.grows else [self.n] * count
 
     def to_dict(self) -> dict[str, Any]:

@@ -86,20 +86,20 @@ def _flights() -> pl.DataFrame:
 
 
 def _digits() -> pl.DataFrame:
-    bundle = _bundled("digits")
+    bundle = _load_bundled("digits")
     frame = pl.from_numpy(bundle.data, schema=list(bundle.feature_names)).cast(pl.Int64)
     return frame.with_columns(digit=pl.Series(bundle.target))
 
 
 def _breast_cancer() -> pl.DataFrame:
-    bundle = _bundled("breast_cancer")
+    bundle = _load_bundled("breast_cancer")
     names = [str(name).replace(" ", "_") for name in bundle.feature_names]
     frame = pl.from_numpy(bundle.data, schema=names)
     malignant = list(bundle.target_names).index("malignant")
     return frame.with_columns(malignant=pl.Series(bundle.target == malignant))
 
 
-def _bundled(name: str) -> Any:
+def _load_bundled(name: str) -> Any:
     """One of those that scikit-learn brings along; no network."""
     try:
         datasets = import_module("sklearn.datasets")
@@ -151,13 +151,13 @@ def read(data: Any, target: str | None = None) -> Table:
     if target is None:
         required = 'a condition, such as "age > 65", for records of your own'
         raise InvalidInput("target", required, target)
-    frame = _own(data)
+    frame = _read_own(data)
     if frame.height == 0:
         raise InvalidInput("data", "a table with records", "one without")
     return Table(frame, target)
 
 
-def _own(data: Any) -> pl.DataFrame:
+def _read_own(data: Any) -> pl.DataFrame:
     """As an append reads it; types are told as by `create --like`."""
     try:
         schema = sampled_schema(data)

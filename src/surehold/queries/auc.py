@@ -38,7 +38,6 @@ class Auc(DerivedNumber):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings."""
         return f"auc({canonical(self.score)}, {canonical(self.target)})"
 
     @cached_property
@@ -98,7 +97,6 @@ class ModelRanking(ScalarQuery):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings."""
         return f"model_pairs({self.score.canonical})"
 
     def form(self, schema: Schema) -> NumberForm:
@@ -120,11 +118,9 @@ class Classes(Charged):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings."""
         return f"classes({self.target.canonical})"
 
     def form(self, schema: Schema) -> NumberForm:
-        """A histogram."""
         axis = checked_target(self.target, schema, self.text)
         source = CellMeasure((axis,), None, self.canonical)
         labels = self.target.labels
@@ -145,7 +141,6 @@ class ModelAuc(DerivedNumber):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings."""
         return f"model_auc({self.score.canonical})"
 
     @cached_property

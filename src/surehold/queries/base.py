@@ -94,7 +94,6 @@ class NumberForm(Form):
 
     @property
     def needs(self) -> Needs:
-        """What kind of function of the snapshot it is."""
         return self.asks_for
 
 

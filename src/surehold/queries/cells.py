@@ -87,7 +87,6 @@ class Histogram(Charged):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings; :func:`query_of` reads it back."""
         axes = ", ".join(axis.canonical for axis in self.axes)
         if self.weight is None:
             return f"histogram({axes})"

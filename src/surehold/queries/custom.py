@@ -104,7 +104,6 @@ class CustomStatistic(ScalarQuery):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings."""
         return f"statistic({', '.join([text(self.name), *map(number, self.declared or ())])})"
 
     def resolved(self, declared: Declared) -> CustomStatistic:
@@ -123,7 +122,6 @@ class CustomStatistic(ScalarQuery):
         return CustomMeasure(self.name, self.declared, self.canonical).form
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON has them."""
         declared: Mapping[str, float] = self.declared._asdict() if self.declared else {}
         return {"kind": "statistic", "name": self.name, **super().to_dict(), **declared}
 

@@ -65,7 +65,6 @@ class DerivedNumber(Derived):
         """The number, from one reading for each part."""
 
     def told(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
-        """One number; null where it is undetermined."""
         found = self.estimate([reading for [reading] in parts])
         interval = None if found.interval is None else list(found.interval)
         return {
@@ -100,7 +99,6 @@ class Rate(DerivedNumber):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings."""
         bounds = "" if self.of.kind == "fraction" else f", {number(self.low)}, {number(self.high)}"
         return f"rate({canonical(self.of.expression)}, {canonical(self.given)}{bounds})"
 
@@ -119,7 +117,6 @@ class Rate(DerivedNumber):
         )
 
     def estimate(self, parts: Sequence[Reading]) -> Reading:
-        """The quotient."""
         amount, share = parts
         return quotient(above(amount, self.low), share, self.low, self.high)
 
@@ -141,12 +138,10 @@ class Gate(Derived):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings."""
         return f"gate({self.query.canonical}, {self.side}, {number(self.limit)})"
 
     @property
     def parts(self) -> tuple[Query, ...]:
-        """What is asked."""
         return (self.query,)
 
     def told(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:

@@ -38,7 +38,6 @@ class FitForm(Form):
 
     @property
     def price(self) -> int:
-        """What all steps together are charged."""
         return self.answers
 
     @property
@@ -79,13 +78,11 @@ class Fit(Charged):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings."""
         numbers = f"{self.price}, {self.steps}, {number(self.penalty)}"
         listed = ", ".join(part.canonical for part in (self.target, *self.features))
         return f"fit({self.kind}, {numbers}, {listed})"
 
     def form(self, schema: Schema) -> FitForm:
-        """What it comes to with these columns."""
         return FitForm(
             self.canonical,
             self.kind,

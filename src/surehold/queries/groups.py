@@ -29,7 +29,6 @@ class GroupMeans(Derived):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings."""
         return f"means{self.amounts.canonical.removeprefix('totals')}"
 
     @property
@@ -43,7 +42,6 @@ class GroupMeans(Derived):
         return (Histogram(self.axes, None, self.text), self.amounts)
 
     def told(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
-        """A number for each cell; null where it is undetermined."""
         shares, amounts = parts
         low, high = self.weight.low, self.weight.high
         pairs = zip(amounts, shares, strict=True)

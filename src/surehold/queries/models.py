@@ -202,7 +202,6 @@ class Improvement(ScalarQuery):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings."""
         return f"improvement({self.new.canonical}, {self.old.canonical})"
 
     def form(self, schema: Schema) -> NumberForm:

@@ -77,7 +77,6 @@ class PairStatistic(ScalarQuery):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings; :func:`query_of` reads it back."""
         parts = [*map(canonical, self.operands), *map(number, self.bounds or ())]
         return f"{self.kind}({', '.join(parts)})"
 
@@ -113,7 +112,6 @@ class PairStatistic(ScalarQuery):
                 return 0.0, 0.5, 1.0, 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON has them."""
         return {"kind": self.kind, **super().to_dict()}
 
     def __repr__(self) -> str:

@@ -65,12 +65,10 @@ class Select(Charged):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings."""
         listed = ", ".join(candidate.canonical for candidate in self.candidates)
         return f"select({self.best}, {self.price}, {listed})"
 
     def form(self, schema: Schema) -> SelectForm:
-        """The candidates, which must be on one scale."""
         forms = tuple(candidate.form(schema) for candidate in self.candidates)
         scales = {(form.low, form.high, form.span, form.power) for form in forms}
         if len(scales) > 1:

@@ -44,7 +44,6 @@ class Statistical(ScalarQuery):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings; :func:`query_of` reads it back."""
         written = canonical(self.expression)
         if self.kind == "fraction":
             return f"fraction({written})"
@@ -64,7 +63,6 @@ class Statistical(ScalarQuery):
         return Measure(self.kind, expression, self.low, self.high, bits, self.canonical)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON has them."""
         return {
             "kind": self.kind,
             "text": self.text,
@@ -110,7 +108,6 @@ class Difference(ScalarQuery):
 
     @cached_property
     def canonical(self) -> str:
-        """One text for all spellings."""
         return f"difference({_inside(self.plus)}, {_inside(self.minus)})"
 
     def form(self, schema: Schema) -> NumberForm:

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from surehold.lab.analysis import Analysis
 from surehold.lab.defenders.base import Floats, Replies
-from surehold.lab.desk import Desk
 from surehold.lab.populations import Coins, Population
 from surehold.lab.records import CELL_BITS, Indices
 from surehold.lab.setting import Setting
@@ -36,21 +36,23 @@ class Attacker(ABC):
         return Coins(max(setting.queries, CELL_BITS))  # which a lookup needs
 
     @abstractmethod
-    def attack(self, desk: Desk) -> None:
+    def attack(self, analysis: Analysis) -> None:
         """Ask, wait and ask again: one whole analysis."""
 
 
-def paced(desk: Desk, features: Indices, stops: list[int], each: int = 1) -> Iterator[Indices]:
-    """Features to ask about at each stop, evenly, keeping room for one question after the last.
+def pace(
+    analysis: Analysis, features: Indices, stops: list[int], each: int = 1
+) -> Iterator[Indices]:
+    """Features to ask about at each stop, evenly, keeping an answer for one last question.
 
     ``each`` is how often every feature is asked about.
     """
     start = 0
     for place, stop in enumerate(stops):
-        desk.wait(stop)
+        analysis.wait(stop)
         left = len(stops) - place
-        room = desk.room() - (left == 1)
-        if desk.keeps_room:
+        room = analysis.answers_left() - (left == 1)
+        if analysis.carries_over:
             room //= left
         count = max(min((len(features) - start) // left, room // each), 0)
         yield features[start : start + count]

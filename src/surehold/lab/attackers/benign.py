@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from surehold.lab.attackers.base import STOPS, Attacker, leanings, paced
-from surehold.lab.desk import Desk
+from surehold.lab.analysis import Analysis
+from surehold.lab.attackers.base import STOPS, Attacker, leanings, pace
 from surehold.lab.populations import Coins, Population
 from surehold.lab.questions import Agreements, Votes
 from surehold.lab.records import Weights
@@ -22,14 +22,13 @@ class BenignAnalyst(Attacker):
     kind: ClassVar[str] = "benign"
 
     def population(self, setting: Setting, random: np.random.Generator) -> Population:
-        """Some signal, most of it none."""
         edges = [0.03 + 0.03 * j / _USEFUL if j % 4 == 0 else 0.0 for j in range(_USEFUL)]
         return Coins(_USEFUL, tuple(edges))
 
     @staticmethod
-    def useful(desk: Desk) -> int:
+    def useful(analysis: Analysis) -> int:
         """How many features it works with."""
-        return min(_USEFUL, desk.features)
+        return min(_USEFUL, analysis.features)
 
 
 class DashboardAnalyst(BenignAnalyst):
@@ -39,13 +38,12 @@ class DashboardAnalyst(BenignAnalyst):
     source: ClassVar[str] = "any weekly report"
     last: ClassVar[str] = "the last number"
 
-    def attack(self, desk: Desk) -> None:
-        """As long as there is room."""
-        for stop in desk.setting.stops(STOPS):
-            desk.wait(stop)
-            count = min(20, self.useful(desk), desk.room())
+    def attack(self, analysis: Analysis) -> None:
+        for stop in analysis.setting.stops(STOPS):
+            analysis.wait(stop)
+            count = min(20, self.useful(analysis), analysis.answers_left())
             if count:
-                desk.ask(Agreements(np.arange(count)))
+                analysis.ask(Agreements(np.arange(count)))
 
 
 class TuningAnalyst(BenignAnalyst):
@@ -58,22 +56,21 @@ class TuningAnalyst(BenignAnalyst):
     source: ClassVar[str] = "random search, Bergstra and Bengio 2012"
     last: ClassVar[str] = "the best model"
 
-    def attack(self, desk: Desk) -> None:
-        """Ten generations of twenty candidates; then the best once more."""
-        count = self.useful(desk)
+    def attack(self, analysis: Analysis) -> None:
+        count = self.useful(analysis)
         best, best_score = np.ones(count, dtype=np.int32), -np.inf
-        stops = desk.setting.visits(STOPS)
-        for some in paced(desk, np.arange(min(20 * STOPS, desk.setting.queries - 1)), stops):
+        stops = analysis.setting.visits(STOPS)
+        for some in pace(analysis, np.arange(min(20 * STOPS, analysis.setting.queries - 1)), stops):
             if len(some) == 0:
                 continue
-            turned = desk.random.random((len(some), count)) < 0.15
+            turned = analysis.random.random((len(some), count)) < 0.15
             candidates = np.where(turned, 1 - best, best)
-            answers = desk.ask(Votes(candidates)).values
+            answers = analysis.ask(Votes(candidates)).values
             place = int(np.argmax(answers))
             if answers[place] > best_score:
                 best, best_score = candidates[place], answers[place]
-        if desk.room() > 0:
-            desk.ask(Votes(best))
+        if analysis.answers_left() > 0:
+            analysis.ask(Votes(best))
 
 
 class ForwardSelectionAnalyst(BenignAnalyst):
@@ -83,19 +80,18 @@ class ForwardSelectionAnalyst(BenignAnalyst):
     source: ClassVar[str] = "stepwise regression, Efroymson 1960"
     last: ClassVar[str] = "the model selected"
 
-    def attack(self, desk: Desk) -> None:
-        """A round of candidates for each step, evenly as the data grows."""
-        count = min(24, self.useful(desk))
+    def attack(self, analysis: Analysis) -> None:
+        count = min(24, self.useful(analysis))
         chosen: Weights = np.zeros(count, dtype=np.int32)
-        stops = desk.setting.visits(5)
+        stops = analysis.setting.visits(5)
         for place, stop in enumerate(stops, start=1):
-            desk.wait(stop)
-            room = desk.room() - (desk.keeps_room or place == len(stops))
+            analysis.wait(stop)
+            room = analysis.answers_left() - (analysis.carries_over or place == len(stops))
             free = np.flatnonzero(chosen == 0)[: max(room, 0)]
             if len(free) == 0:
                 continue
             candidates = np.repeat(chosen[None], len(free), axis=0)
             candidates[np.arange(len(free)), free] = 1
-            chosen = candidates[int(np.argmax(leanings(desk.ask(Votes(candidates)))))]
-        if desk.room() > 0:
-            desk.ask(Votes(chosen))
+            chosen = candidates[int(np.argmax(leanings(analysis.ask(Votes(candidates)))))]
+        if analysis.answers_left() > 0:
+            analysis.ask(Votes(chosen))

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from surehold.lab.attackers.base import STOPS, Attacker, leanings, paced
-from surehold.lab.desk import Desk
+from surehold.lab.analysis import Analysis
+from surehold.lab.attackers.base import STOPS, Attacker, leanings, pace
 from surehold.lab.questions import Agreements, Votes
 
 
@@ -26,19 +26,18 @@ class OptionalStoppingAttacker(Attacker):
     last: ClassVar[str] = "the last look"
     looks: ClassVar[int] = 100
 
-    def attack(self, desk: Desk) -> None:
-        """Whoever is not settled is looked at."""
-        count = max(min(desk.setting.queries // self.looks, desk.features), 1)
+    def attack(self, analysis: Analysis) -> None:
+        count = max(min(analysis.setting.queries // self.looks, analysis.features), 1)
         unsettled = np.arange(count)
-        for place, stop in enumerate(desk.setting.stops(self.looks)):
-            desk.wait(stop)
-            room = -(-desk.room() // (self.looks - place))
+        for place, stop in enumerate(analysis.setting.stops(self.looks)):
+            analysis.wait(stop)
+            room = -(-analysis.answers_left() // (self.looks - place))
             looked = unsettled[: min(len(unsettled), room)]
             if len(looked) == 0:
                 continue
-            replies = desk.ask(Agreements(looked))
+            replies = analysis.ask(Agreements(looked))
             outside = (replies.lows > 0.5) | (replies.highs < 0.5)
-            settled = outside & (np.abs(leanings(replies)) > 2.0 * 0.5 / np.sqrt(desk.n))
+            settled = outside & (np.abs(leanings(replies)) > 2.0 * 0.5 / np.sqrt(analysis.n))
             unsettled = np.concatenate([looked[~settled], unsettled[len(looked) :]])
 
 
@@ -55,17 +54,16 @@ class LuckyAttacker(Attacker):
     )
     kind: ClassVar[str] = "growing"
 
-    def attack(self, desk: Desk) -> None:
-        """A vote after each lucky stop, and one at the end."""
-        count = max(min(desk.features, desk.setting.queries - STOPS), 1)
+    def attack(self, analysis: Analysis) -> None:
+        count = max(min(analysis.features, analysis.setting.queries - STOPS), 1)
         weights = np.zeros(count, dtype=np.int32)
-        for some in paced(desk, np.arange(count), desk.setting.stops(STOPS)):
-            leaning = leanings(desk.ask(Agreements(some)))
-            kept = np.abs(leaning) > 0.5 / np.sqrt(desk.n)
+        for some in pace(analysis, np.arange(count), analysis.setting.stops(STOPS)):
+            leaning = leanings(analysis.ask(Agreements(some)))
+            kept = np.abs(leaning) > 0.5 / np.sqrt(analysis.n)
             weights[some] = np.sign(leaning) * kept
-            lucky = np.count_nonzero(kept) > 0.317 * len(some) or desk.n == desk.setting.n
-            if lucky and desk.room() > 0:
-                desk.ask(Votes(weights))
+            lucky = np.count_nonzero(kept) > 0.317 * len(some) or analysis.n == analysis.setting.n
+            if lucky and analysis.answers_left() > 0:
+                analysis.ask(Votes(weights))
 
 
 class StaleAttacker(Attacker):
@@ -79,19 +77,18 @@ class StaleAttacker(Attacker):
     source: ClassVar[str] = "Surehold; rounds may be held (Algorithm 1 lets t be any size)"
     kind: ClassVar[str] = "growing"
 
-    def attack(self, desk: Desk) -> None:
-        """All at n0, though the data has grown."""
-        held = desk.setting.n0
-        count = min(desk.features, desk.setting.queries - 1)
+    def attack(self, analysis: Analysis) -> None:
+        held = analysis.setting.n0
+        count = min(analysis.features, analysis.setting.queries - 1)
         weights = np.zeros(count, dtype=np.int32)
         start = 0
-        for place, stop in enumerate(desk.setting.stops(STOPS)):
-            desk.wait(stop)
-            some = max(min((count - start) // (STOPS - place), desk.room(held) - 1), 0)
+        for place, stop in enumerate(analysis.setting.stops(STOPS)):
+            analysis.wait(stop)
+            some = max(min((count - start) // (STOPS - place), analysis.answers_left(held) - 1), 0)
             asked = np.arange(start, start + some)
-            weights[asked] = np.sign(leanings(desk.ask(Agreements(asked), at=held)))
+            weights[asked] = np.sign(leanings(analysis.ask(Agreements(asked), at=held)))
             start += some
-        desk.ask(Votes(weights), at=held)
+        analysis.ask(Votes(weights), at=held)
 
 
 class AllAtOnceAttacker(Attacker):
@@ -99,16 +96,15 @@ class AllAtOnceAttacker(Attacker):
 
     kind: ClassVar[str] = "growing"
 
-    def attack(self, desk: Desk) -> None:
-        """The attack by signs at that size."""
-        features = np.arange(min(desk.features, desk.setting.queries - 1))
+    def attack(self, analysis: Analysis) -> None:
+        features = np.arange(min(analysis.features, analysis.setting.queries - 1))
         weights = np.zeros(len(features), dtype=np.int32)
-        for some in paced(desk, features, [self.size(desk)]):
-            weights[some] = np.sign(leanings(desk.ask(Agreements(some))))
-        desk.ask(Votes(weights))
+        for some in pace(analysis, features, [self.size(analysis)]):
+            weights[some] = np.sign(leanings(analysis.ask(Agreements(some))))
+        analysis.ask(Votes(weights))
 
     @abstractmethod
-    def size(self, desk: Desk) -> int:
+    def size(self, analysis: Analysis) -> int:
         """Which."""
 
 
@@ -118,9 +114,8 @@ class WaitingAttacker(AllAtOnceAttacker):
     name: ClassVar[str] = "waiting"
     source: ClassVar[str] = "Surehold; the worst case of the paper's filter (Theorem C.2)"
 
-    def size(self, desk: Desk) -> int:
-        """The last."""
-        return desk.setting.n
+    def size(self, analysis: Analysis) -> int:
+        return analysis.setting.n
 
 
 class FloodingAttacker(AllAtOnceAttacker):
@@ -129,6 +124,5 @@ class FloodingAttacker(AllAtOnceAttacker):
     name: ClassVar[str] = "flooding"
     source: ClassVar[str] = "Surehold; the dearest moment of the paper's filter (Theorem C.2)"
 
-    def size(self, desk: Desk) -> int:
-        """The first."""
-        return desk.setting.n0
+    def size(self, analysis: Analysis) -> int:
+        return analysis.setting.n0

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from surehold.lab.analysis import Analysis
 from surehold.lab.attackers.base import Attacker
-from surehold.lab.desk import Desk
 from surehold.lab.questions import Lookups
 from surehold.lab.records import CELLS
 
@@ -26,24 +26,23 @@ class HillClimbingAttacker(Attacker):
     source: ClassVar[str] = "random local search on a holdout, as coding agents do"
     last: ClassVar[str] = "the best model"
 
-    def attack(self, desk: Desk) -> None:
-        """As long as there is room; the last question is the best model once more."""
-        model = desk.random.random(CELLS) < 0.5
+    def attack(self, analysis: Analysis) -> None:
+        model = analysis.random.random(CELLS) < 0.5
         best = -np.inf
-        generations = max((desk.setting.queries - 1) // _LITTER, 1)
-        for generation, stop in enumerate(desk.setting.visits(generations)):
-            desk.wait(stop)
+        generations = max((analysis.setting.queries - 1) // _LITTER, 1)
+        for generation, stop in enumerate(analysis.setting.visits(generations)):
+            analysis.wait(stop)
             left = generations - generation
-            room = desk.room() - (desk.keeps_room or left == 1)
-            if desk.keeps_room:
+            room = analysis.answers_left() - (analysis.carries_over or left == 1)
+            if analysis.carries_over:
                 room = -(-room // left)
             litter = min(_LITTER, room)
             if litter < 1:
                 continue
-            turned = desk.random.random((litter, CELLS)) < _SHARE
-            answers = desk.ask(Lookups(model ^ turned)).values
+            turned = analysis.random.random((litter, CELLS)) < _SHARE
+            answers = analysis.ask(Lookups(model ^ turned)).values
             place = int(np.argmax(answers))
             if answers[place] > best:
                 model, best = model ^ turned[place], answers[place]
-        if desk.room() > 0:
-            desk.ask(Lookups(model[None]))
+        if analysis.answers_left() > 0:
+            analysis.ask(Lookups(model[None]))

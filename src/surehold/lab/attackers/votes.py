@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from surehold.lab.attackers.base import STOPS, Attacker, leanings, paced
+from surehold.lab.analysis import Analysis
+from surehold.lab.attackers.base import STOPS, Attacker, leanings, pace
 from surehold.lab.defenders.base import Floats
-from surehold.lab.desk import Desk
 from surehold.lab.populations import Listed, Population
 from surehold.lab.questions import Ablations, Agreements, Joints, Memberships, Votes
 from surehold.lab.records import Records, Weights
@@ -19,16 +19,15 @@ from surehold.lab.setting import Setting
 class VotingAttacker(Attacker):
     """Asks how often each feature agrees with the label, evenly as the data grows, then votes."""
 
-    def attack(self, desk: Desk) -> None:
-        """All features, and one vote of them at the end."""
-        features = np.arange(min(desk.features, desk.setting.queries - 1))
+    def attack(self, analysis: Analysis) -> None:
+        features = np.arange(min(analysis.features, analysis.setting.queries - 1))
         weights = np.zeros(len(features), dtype=np.int32)
-        for some in paced(desk, features, desk.setting.stops(STOPS)):
-            weights[some] = self.weighed(leanings(desk.ask(Agreements(some))), desk.n)
-        desk.ask(Votes(weights))
+        for some in pace(analysis, features, analysis.setting.stops(STOPS)):
+            weights[some] = self.weigh(leanings(analysis.ask(Agreements(some))), analysis.n)
+        analysis.ask(Votes(weights))
 
     @abstractmethod
-    def weighed(self, leaning: Floats, round: int) -> Weights:
+    def weigh(self, leaning: Floats, t: int) -> Weights:
         """Whole weights from how far the answers were from even."""
 
 
@@ -42,8 +41,7 @@ class SignAttacker(VotingAttacker):
     name: ClassVar[str] = "sign"
     source: ClassVar[str] = "Dwork, Feldman, Hardt, Pitassi, Reingold and Roth 2015, Science 349"
 
-    def weighed(self, leaning: Floats, round: int) -> Weights:
-        """Signs."""
+    def weigh(self, leaning: Floats, t: int) -> Weights:
         return np.sign(leaning).astype(np.int32)
 
 
@@ -53,9 +51,9 @@ class WeightedAttacker(VotingAttacker):
     name: ClassVar[str] = "weighted"
     source: ClassVar[str] = "naive Bayes, on features that know nothing"
 
-    def weighed(self, leaning: Floats, round: int) -> Weights:
+    def weigh(self, leaning: Floats, t: int) -> Weights:
         """In twentieths of a standard error."""
-        return np.asarray(np.rint(leaning / (0.05 * 0.5 / np.sqrt(round))), dtype=np.int32)
+        return np.asarray(np.rint(leaning / (0.05 * 0.5 / np.sqrt(t))), dtype=np.int32)
 
 
 class FreedmanAttacker(VotingAttacker):
@@ -68,9 +66,9 @@ class FreedmanAttacker(VotingAttacker):
     name: ClassVar[str] = "freedman"
     source: ClassVar[str] = "Freedman 1983, The American Statistician 37"
 
-    def weighed(self, leaning: Floats, round: int) -> Weights:
+    def weigh(self, leaning: Floats, t: int) -> Weights:
         """Signs of those that are more than 1.15 standard errors off."""
-        kept = np.abs(leaning) > 1.15 * 0.5 / np.sqrt(round)
+        kept = np.abs(leaning) > 1.15 * 0.5 / np.sqrt(t)
         return np.asarray(np.sign(leaning) * kept, dtype=np.int32)
 
 
@@ -85,15 +83,14 @@ class LeaderboardAttacker(Attacker):
     source: ClassVar[str] = "Blum and Hardt 2015, The Ladder"
     last: ClassVar[str] = "the last submission"
 
-    def attack(self, desk: Desk) -> None:
-        """A majority after each of ten batches of submissions."""
-        stops = desk.setting.visits(STOPS)
-        features = np.arange(max(min(desk.features, desk.setting.queries - len(stops)), 1))
+    def attack(self, analysis: Analysis) -> None:
+        stops = analysis.setting.visits(STOPS)
+        features = np.arange(max(min(analysis.features, analysis.setting.queries - len(stops)), 1))
         weights = np.zeros(len(features), dtype=np.int32)
-        for some in paced(desk, features, stops):
-            weights[some] = leanings(desk.ask(Agreements(some))) > 0.0
-            if desk.room() > 0:
-                desk.ask(Votes(weights))
+        for some in pace(analysis, features, stops):
+            weights[some] = leanings(analysis.ask(Agreements(some))) > 0.0
+            if analysis.answers_left() > 0:
+                analysis.ask(Votes(weights))
 
 
 class AblationAttacker(Attacker):
@@ -106,22 +103,22 @@ class AblationAttacker(Attacker):
     name: ClassVar[str] = "ablation"
     source: ClassVar[str] = "Surehold; against checks that are cheap as long as they agree"
 
-    def attack(self, desk: Desk) -> None:
-        """Features, their vote, that without each eight of them, and the last vote."""
-        rows = min((desk.setting.queries - 2) // 9, desk.features // 8)
+    def attack(self, analysis: Analysis) -> None:
+        rows = min((analysis.setting.queries - 2) // 9, analysis.features // 8)
         weights = np.zeros(8 * max(rows, 1), dtype=np.int32)
         asked = np.zeros(len(weights), dtype=bool)
-        for some in paced(desk, np.arange(8 * rows), desk.setting.stops(STOPS)):
-            weights[some] = np.sign(leanings(desk.ask(Agreements(some))))
+        for some in pace(analysis, np.arange(8 * rows), analysis.setting.stops(STOPS)):
+            weights[some] = np.sign(leanings(analysis.ask(Agreements(some))))
             asked[some] = True
-        if desk.room() > 0:
-            [whole] = desk.ask(Votes(weights)).values
-            used = np.flatnonzero(asked.reshape(-1, 8).any(axis=1))[: max(desk.room() - 1, 0)]
-            without = desk.ask(Ablations(weights, used)).values
+        if analysis.answers_left() > 0:
+            [whole] = analysis.ask(Votes(weights)).values
+            most = max(analysis.answers_left() - 1, 0)
+            used = np.flatnonzero(asked.reshape(-1, 8).any(axis=1))[:most]
+            without = analysis.ask(Ablations(weights, used)).values
             harmful = used[without > whole]
             weights.reshape(-1, 8)[harmful] = 0
-        if desk.room() > 0:
-            desk.ask(Votes(weights))
+        if analysis.answers_left() > 0:
+            analysis.ask(Votes(weights))
 
 
 class ContradictionAttacker(Attacker):
@@ -136,20 +133,19 @@ class ContradictionAttacker(Attacker):
     name: ClassVar[str] = "contradiction"
     source: ClassVar[str] = "Surehold; against Thresholdout without a limit of its budget"
 
-    def attack(self, desk: Desk) -> None:
-        """A vote of some features, what it says of each of the others, and a vote of those."""
-        count = min(desk.features, desk.setting.queries - 1)
+    def attack(self, analysis: Analysis) -> None:
+        count = min(analysis.features, analysis.setting.queries - 1)
         first = max(count // 10, 1)
-        stops = desk.setting.stops(STOPS)
+        stops = analysis.setting.stops(STOPS)
         weights, last = np.zeros((2, count), dtype=np.int32)
-        for some in paced(desk, np.arange(first), stops[:1]):
-            weights[some] = np.sign(leanings(desk.ask(Agreements(some))))
-        for some in paced(desk, np.arange(first, count), stops):
-            answers = desk.ask(Joints(weights, some)).values
+        for some in pace(analysis, np.arange(first), stops[:1]):
+            weights[some] = np.sign(leanings(analysis.ask(Agreements(some))))
+        for some in pace(analysis, np.arange(first, count), stops):
+            answers = analysis.ask(Joints(weights, some)).values
             told = ~np.isnan(answers)
             if told.any():
                 last[some[told]] = np.sign(answers[told] - answers[told].mean())
-        desk.ask(Votes(last))
+        analysis.ask(Votes(last))
 
 
 class AveragingAttacker(Attacker):
@@ -164,14 +160,13 @@ class AveragingAttacker(Attacker):
     )
     times: ClassVar[int] = 8
 
-    def attack(self, desk: Desk) -> None:
-        """The attack by signs with fewer features and less noise."""
-        count = min(desk.features, (desk.setting.queries - 1) // self.times)
+    def attack(self, analysis: Analysis) -> None:
+        count = min(analysis.features, (analysis.setting.queries - 1) // self.times)
         weights = np.zeros(max(count, 1), dtype=np.int32)
-        for some in paced(desk, np.arange(count), desk.setting.stops(STOPS), self.times):
-            leaning = leanings(desk.ask(Agreements(np.repeat(some, self.times))))
+        for some in pace(analysis, np.arange(count), analysis.setting.stops(STOPS), self.times):
+            leaning = leanings(analysis.ask(Agreements(np.repeat(some, self.times))))
             weights[some] = np.sign(leaning.reshape(-1, self.times).mean(axis=1))
-        desk.ask(Votes(weights))
+        analysis.ask(Votes(weights))
 
 
 class ReconstructionAttacker(Attacker):
@@ -185,21 +180,19 @@ class ReconstructionAttacker(Attacker):
     last: ClassVar[str] = "the set of cells"
 
     def population(self, setting: Setting, random: np.random.Generator) -> Population:
-        """Cells, each of which is in half of the sets."""
         rows, cells = -(-setting.queries // 8), 2 * setting.n
         drawn = np.frombuffer(random.bytes(rows * cells), dtype=np.uint8).reshape(rows, cells)
         return Listed(Records(drawn, np.zeros(cells, dtype=bool)))
 
-    def attack(self, desk: Desk) -> None:
-        """All sets, and then the one of the cells that seem occupied."""
-        features = np.arange(min(desk.features, desk.setting.queries - 1))
+    def attack(self, analysis: Analysis) -> None:
+        features = np.arange(min(analysis.features, analysis.setting.queries - 1))
         answers = np.full(len(features), np.nan)
-        for some in paced(desk, features, desk.setting.stops(STOPS)):
-            answers[some] = desk.ask(Memberships(some)).values
-        desk.ask(Votes(self.weighed(answers), beyond=0))
+        for some in pace(analysis, features, analysis.setting.stops(STOPS)):
+            answers[some] = analysis.ask(Memberships(some)).values
+        analysis.ask(Votes(self.weigh(answers), beyond=0))
 
     @abstractmethod
-    def weighed(self, answers: Floats) -> Weights:
+    def weigh(self, answers: Floats) -> Weights:
         """Whole weights of the sets."""
 
 
@@ -209,7 +202,7 @@ class SubsetSumAttacker(ReconstructionAttacker):
     name: ClassVar[str] = "subset-sum"
     source: ClassVar[str] = "Dinur and Nissim 2003; Dwork, McSherry and Talwar 2007"
 
-    def weighed(self, answers: Floats) -> Weights:
+    def weigh(self, answers: Floats) -> Weights:
         """In proportion, up to 100."""
         leaning = np.nan_to_num(answers - 0.5)
         most = np.abs(leaning).max(initial=0.0)
@@ -222,8 +215,7 @@ class MedianAttacker(ReconstructionAttacker):
     name: ClassVar[str] = "median"
     source: ClassVar[str] = "Dinur and Nissim 2003, with the median in place of the known mean"
 
-    def weighed(self, answers: Floats) -> Weights:
-        """Signs."""
+    def weigh(self, answers: Floats) -> Weights:
         if np.isnan(answers).all():
             return np.zeros(len(answers), dtype=np.int32)
         return np.nan_to_num(np.sign(answers - np.nanmedian(answers))).astype(np.int32)

@@ -1,4 +1,4 @@
-"""What a defender is: somebody who answers from records, and says how far off it can be."""
+"""The interface of a defender: it answers from records, with an interval."""
 
 from __future__ import annotations
 
@@ -31,18 +31,14 @@ class Replies:
         return cls(values, np.maximum(values - widths, 0.0), np.minimum(values + widths, 1.0))
 
     @classmethod
-    def refused(cls, count: int) -> Replies:
-        """Nothing."""
-        nothing = np.full(count, np.nan)
-        return cls(nothing, nothing, nothing)
+    def refusals(cls, count: int) -> Replies:
+        """No answers."""
+        return cls(*np.full((3, count), np.nan))
 
     def then(self, other: Replies) -> Replies:
-        """These and then the others."""
-        return Replies(
-            np.concatenate([self.values, other.values]),
-            np.concatenate([self.lows, other.lows]),
-            np.concatenate([self.highs, other.highs]),
-        )
+        """These, followed by the others."""
+        mine, others = (np.stack([r.values, r.lows, r.highs]) for r in (self, other))
+        return Replies(*np.concatenate([mine, others], axis=1))
 
 
 class View:
@@ -68,11 +64,10 @@ class View:
         return questions.counts(self._records, part)
 
 
-def halves(questions: Questions, view: View, round: int) -> tuple[Floats, Floats]:
+def halves(questions: Questions, view: View, t: int) -> tuple[Floats, Floats]:
     """The means over every other record of a round, from the first one and from the second one."""
     first, second = (
-        view.counts(questions, slice(start, round, 2)) / len(range(start, round, 2))
-        for start in (0, 1)
+        view.counts(questions, slice(start, t, 2)) / len(range(start, t, 2)) for start in (0, 1)
     )
     return first, second
 
@@ -86,16 +81,16 @@ class Guard(ABC):
     """A defender at work on one dataset."""
 
     @abstractmethod
-    def answer(self, questions: Questions, view: View, round: int) -> Replies:
-        """Answer the questions from the first ``round`` records, in order, as far as it goes."""
+    def answer(self, questions: Questions, view: View, t: int) -> Replies:
+        """Answer the questions from the first ``t`` records, in order, as far as it goes."""
 
-    def room(self, view: View, round: int) -> int:
+    def answers_left(self, view: View, t: int) -> int:
         """How many more answers it would give at this round."""
         return 2**62
 
     @property
-    def keeps_room(self) -> bool:
-        """Whether room that is left at a round can still be used at later ones."""
+    def carries_over(self) -> bool:
+        """Whether answers left at a round can still be used at later ones."""
         return True
 
     @property
@@ -105,7 +100,7 @@ class Guard(ABC):
 
 
 class Defender(ABC):
-    """Somebody's way of answering. ``claim`` says in words what its intervals are said to do."""
+    """A way of answering. ``claim`` says in words what its intervals promise."""
 
     name: str
     source: ClassVar[str]
@@ -113,4 +108,4 @@ class Defender(ABC):
 
     @abstractmethod
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
-        """Begin with a new dataset; raises Unreachable or NotApplicable if it has no answer."""
+        """Start with a new dataset; raises Unreachable or NotApplicable if it can't answer."""

@@ -25,11 +25,10 @@ class ExactDefender(Defender):
     """The mean of the records there are, and a width that depends on it and their number."""
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
-        """The same for all."""
         return _ExactGuard(self, setting)
 
     @abstractmethod
-    def widths(self, values: Floats, round: int, setting: Setting) -> Floats | float:
+    def widths(self, values: Floats, t: int, setting: Setting) -> Floats | float:
         """Half-widths of the intervals."""
 
 
@@ -38,9 +37,9 @@ class _ExactGuard(Guard):
         self._defender = defender
         self._setting = setting
 
-    def answer(self, questions: Questions, view: View, round: int) -> Replies:
-        values = view.counts(questions, slice(0, round)) / round
-        return Replies.around(values, self._defender.widths(values, round, self._setting))
+    def answer(self, questions: Questions, view: View, t: int) -> Replies:
+        values = view.counts(questions, slice(0, t)) / t
+        return Replies.around(values, self._defender.widths(values, t, self._setting))
 
 
 class Raw(ExactDefender):
@@ -50,8 +49,7 @@ class Raw(ExactDefender):
     source: ClassVar[str] = "common practice"
     claim = "none: the number is taken for the truth"
 
-    def widths(self, values: Floats, round: int, setting: Setting) -> Floats | float:
-        """None."""
+    def widths(self, values: Floats, t: int, setting: Setting) -> Floats | float:
         return 0.0
 
 
@@ -62,9 +60,8 @@ class Plain(ExactDefender):
     source: ClassVar[str] = "Wald's interval"
     claim = "each by itself, for a question fixed beforehand (about, for large n)"
 
-    def widths(self, values: Floats, round: int, setting: Setting) -> Floats | float:
-        """Normal quantile times standard error."""
-        return float(ndtri(1.0 - setting.beta / 2.0)) * np.sqrt(values * (1.0 - values) / round)
+    def widths(self, values: Floats, t: int, setting: Setting) -> Floats | float:
+        return float(ndtri(1.0 - setting.beta / 2.0)) * np.sqrt(values * (1.0 - values) / t)
 
 
 class Bonferroni(ExactDefender):
@@ -74,9 +71,8 @@ class Bonferroni(ExactDefender):
     source: ClassVar[str] = "Bonferroni 1936; Dunn 1961"
     claim = "all together, for questions fixed beforehand (about, for large n)"
 
-    def widths(self, values: Floats, round: int, setting: Setting) -> Floats | float:
-        """A larger quantile."""
-        return joint_quantile(setting) * np.sqrt(values * (1.0 - values) / round)
+    def widths(self, values: Floats, t: int, setting: Setting) -> Floats | float:
+        return joint_quantile(setting) * np.sqrt(values * (1.0 - values) / t)
 
 
 class Hoeffding(ExactDefender):
@@ -86,9 +82,9 @@ class Hoeffding(ExactDefender):
     source: ClassVar[str] = "Hoeffding 1963"
     claim = "all together, for questions fixed beforehand"
 
-    def widths(self, values: Floats, round: int, setting: Setting) -> Floats | float:
+    def widths(self, values: Floats, t: int, setting: Setting) -> Floats | float:
         """``sqrt(ln(2 k / beta) / (2 t))``."""
-        return math.sqrt(math.log(2.0 * setting.queries / setting.beta) / (2.0 * round))
+        return math.sqrt(math.log(2.0 * setting.queries / setting.beta) / (2.0 * t))
 
 
 class Wide(ExactDefender):
@@ -101,8 +97,7 @@ class Wide(ExactDefender):
     source: ClassVar[str] = "Surehold's width without its noise"
     claim = "none: no theorem gives it"
 
-    def widths(self, values: Floats, round: int, setting: Setting) -> Floats | float:
-        """The same for all."""
+    def widths(self, values: Floats, t: int, setting: Setting) -> Floats | float:
         return setting.alpha
 
 
@@ -117,12 +112,12 @@ class ConfidenceSequence(ExactDefender):
     source: ClassVar[str] = "Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon 2021"
     claim = "all together and at all times, for questions fixed beforehand"
 
-    def widths(self, values: Floats, round: int, setting: Setting) -> Floats | float:
+    def widths(self, values: Floats, t: int, setting: Setting) -> Floats | float:
         """``sqrt((V + r) ln((V + r) / (r a^2))) / t`` for V = t/4, a = beta / k."""
         a = setting.beta / setting.queries
-        variance, tuned = round / 4.0, _narrowest_at(setting.n0 / 4.0, a)
+        variance, tuned = t / 4.0, _narrowest_at(setting.n0 / 4.0, a)
         together = variance + tuned
-        return math.sqrt(together * math.log(together / (tuned * a * a))) / round
+        return math.sqrt(together * math.log(together / (tuned * a * a))) / t
 
 
 def _narrowest_at(variance: float, a: float) -> float:

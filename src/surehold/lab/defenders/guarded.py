@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from surehold.errors import NotReady
-from surehold.lab.chance import SeededNoise
 from surehold.lab.defenders.base import Defender, Guard, Replies, View
 from surehold.lab.questions import Questions
+from surehold.lab.seeded_noise import SeededNoise
 from surehold.lab.setting import Setting
 from surehold.ledger.policy import Policy
 from surehold.mechanisms import NoiseSource
@@ -38,10 +38,9 @@ class Guarded(Defender):
 
     def plan(self, setting: Setting) -> Plan:
         """The plan that is run."""
-        return _planned(self.certificate, setting)
+        return _solve(self.certificate, setting)
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
-        """The plan, with noise that can be repeated."""
         return PlanGuard(self.plan(setting), SeededNoise(int(random.integers(2**63))))
 
 
@@ -56,7 +55,6 @@ class Planned(Defender):
         self.plan = plan
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
-        """The plan, whatever the setting says."""
         return PlanGuard(self.plan, SeededNoise(int(random.integers(2**63))))
 
 
@@ -71,30 +69,28 @@ class PlanGuard(Guard):
         self._charged = 0
 
     @property
-    def keeps_room(self) -> bool:
+    def carries_over(self) -> bool:
         """Not with a schedule: what is not asked at one of its rounds is lost at the later ones."""
         return self._policy.schedule is None
 
     @property
     def spent(self) -> float:
-        """The share of the most exposed record's budget."""
         return self._charged / self._policy.budget
 
-    def room(self, view: View, round: int) -> int:
+    def answers_left(self, view: View, t: int) -> int:
         """As a quote says it; none where nothing can be asked."""
         try:
-            at = self._policy.round_for(view.n, self._held(view, round))
+            at = self._policy.round_for(view.n, self._held(view, t))
         except NotReady:
             return 0
         return self._policy.answers_left(self._filter, at, self._given)
 
-    def answer(self, questions: Questions, view: View, round: int) -> Replies:
-        """Those that the filter admits."""
-        count = min(len(questions), self.room(view, round))
+    def answer(self, questions: Questions, view: View, t: int) -> Replies:
+        count = min(len(questions), self.answers_left(view, t))
         if count == 0:
-            return Replies.refused(len(questions))
+            return Replies.refusals(len(questions))
         policy, mechanism = self._policy, self._policy.mechanism
-        at = policy.round_for(view.n, self._held(view, round))
+        at = policy.round_for(view.n, self._held(view, t))
         charge = mechanism.charge(at)
         self._filter.charge(at, count * charge)
         self._charged += count * charge
@@ -105,15 +101,15 @@ class PlanGuard(Guard):
             value = mechanism.answer(total, 0, at, noise)
             bounds = policy.bounds(value, 0.0, 1.0, 0)
             told[:, place] = value, bounds.low, bounds.high
-        return Replies(*told).then(Replies.refused(len(questions) - count))
+        return Replies(*told).then(Replies.refusals(len(questions) - count))
 
-    def _held(self, view: View, round: int) -> int | None:
+    def _held(self, view: View, t: int) -> int | None:
         """An earlier round is held; a plan with fixed rounds has one at or before it."""
-        return None if round == view.n else self._policy.nearest_round(round)
+        return None if t == view.n else self._policy.nearest_round(t)
 
 
 @lru_cache(maxsize=64)
-def _planned(certificate: str, setting: Setting) -> Plan:
+def _solve(certificate: str, setting: Setting) -> Plan:
     batches = (_BATCHES if setting.grows else 1) if certificate in _FIXED else None
     return plan(
         n0=setting.n0,

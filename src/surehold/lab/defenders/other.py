@@ -20,7 +20,7 @@ from surehold.lab.defenders.base import (
 )
 from surehold.lab.questions import Questions
 from surehold.lab.setting import Setting
-from surehold.planning import plan
+from surehold.planning import Plan, plan
 
 
 class Splitting(Defender):
@@ -35,26 +35,14 @@ class Splitting(Defender):
     claim = "all together, whoever asks; waits for fresh records"
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
-        """Divide the records that there will be."""
-        most = plan(
-            n0=setting.n,
-            n=setting.n,
-            alpha=setting.alpha,
-            beta=setting.beta,
-            batches=1,
-            certificate="split",
-        )
-        if setting.queries >= most.queries:
-            return _SplittingGuard(setting.n, most.queries, most.width)
-        fewer = plan(
-            n0=setting.n,
-            n=setting.n,
-            queries=setting.queries,
-            beta=setting.beta,
-            batches=1,
-            certificate="split",
-        )
-        return _SplittingGuard(setting.n, fewer.queries, fewer.width)
+        def split(**target: float | int) -> Plan:
+            n, beta = setting.n, setting.beta
+            return plan(n0=n, n=n, beta=beta, batches=1, certificate="split", **target)  # type: ignore[arg-type]
+
+        solved = split(alpha=setting.alpha)
+        if setting.queries < solved.queries:
+            solved = split(queries=setting.queries)
+        return _SplittingGuard(setting.n, solved.queries, solved.width)
 
 
 class _SplittingGuard(Guard):
@@ -64,14 +52,14 @@ class _SplittingGuard(Guard):
         self._width = width
         self._given = 0
 
-    def room(self, view: View, round: int) -> int:
+    def answers_left(self, view: View, t: int) -> int:
         return self._answers - self._given
 
     @property
     def spent(self) -> float:
         return self._given / self._answers
 
-    def answer(self, questions: Questions, view: View, round: int) -> Replies:
+    def answer(self, questions: Questions, view: View, t: int) -> Replies:
         count = min(len(questions), self._answers - self._given)
         values = np.empty(count)
         for place in range(count):
@@ -80,8 +68,7 @@ class _SplittingGuard(Guard):
             one = questions[place : place + 1]
             values[place] = view.counts(one, slice(start, stop))[0] / (stop - start)
             self._given += 1
-        told = Replies.around(values, self._width)
-        return told.then(Replies.refused(len(questions) - count))
+        return Replies.around(values, self._width).then(Replies.refusals(len(questions) - count))
 
 
 class Thresholdout(Defender):
@@ -98,7 +85,6 @@ class Thresholdout(Defender):
     claim = "all together, whoever asks; its theorem does not reach usual sizes"
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
-        """A threshold for the holdout there is at n0."""
         return _ThresholdoutGuard(setting, random)
 
 
@@ -111,8 +97,8 @@ class _ThresholdoutGuard(Guard):
         self._width = self._threshold + joint_quantile(setting) * both
         self._random = random
 
-    def answer(self, questions: Questions, view: View, round: int) -> Replies:
-        training, holdout = halves(questions, view, round)
+    def answer(self, questions: Questions, view: View, t: int) -> Replies:
+        training, holdout = halves(questions, view, t)
         thresholds = self._threshold + self._noise(len(questions))
         agree = np.abs(holdout - training) < thresholds
         values = np.where(agree, training, holdout + self._noise(len(questions)))
@@ -136,7 +122,6 @@ class GuessAndCheck(Defender):
     claim = "all together within alpha, whoever asks"
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
-        """Nothing failed yet."""
         guard = _GuessAndCheckGuard(setting)
         width = guard.tolerance(setting.n // 2)
         if width >= setting.alpha:
@@ -156,15 +141,15 @@ class _GuessAndCheckGuard(Guard):
         self._failures = 0
         self._told = 0.0  # sum of ln(1 / gamma) over the failures
 
-    def room(self, view: View, round: int) -> int:
+    def answers_left(self, view: View, t: int) -> int:
         """At least one more while its tolerance is positive; more if guesses are confirmed."""
-        return 2**62 if self.tolerance(round // 2) < self._alpha else 0
+        return 2**62 if self.tolerance(t // 2) < self._alpha else 0
 
-    def answer(self, questions: Questions, view: View, round: int) -> Replies:
-        guesses, checks = halves(questions, view, round)
+    def answer(self, questions: Questions, view: View, t: int) -> Replies:
+        guesses, checks = halves(questions, view, t)
         values = np.full(len(questions), np.nan)
         for place in range(len(questions)):
-            slack = self._alpha - self.tolerance(round // 2)
+            slack = self._alpha - self.tolerance(t // 2)
             if slack <= 0.0:
                 break
             self._asked += 1
@@ -200,7 +185,6 @@ class UncertifiedNoise(Defender):
     claim = "all together, for questions fixed beforehand"
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
-        """Noise of the standard error at n0."""
         return _NoiseGuard(setting, random)
 
 
@@ -210,8 +194,8 @@ class _NoiseGuard(Guard):
         self._sigma = 0.5 / math.sqrt(setting.n0)
         self._random = random
 
-    def answer(self, questions: Questions, view: View, round: int) -> Replies:
-        exact = view.counts(questions, slice(0, round)) / round
+    def answer(self, questions: Questions, view: View, t: int) -> Replies:
+        exact = view.counts(questions, slice(0, t)) / t
         values = exact + self._random.normal(scale=self._sigma, size=len(questions))
-        width = self._quantile * math.sqrt(0.25 / round + self._sigma**2)
+        width = self._quantile * math.sqrt(0.25 / t + self._sigma**2)
         return Replies.around(values, width)

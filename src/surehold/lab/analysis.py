@@ -1,4 +1,4 @@
-"""The desk: where one analyst asks one defender, and where is noted who was right."""
+"""One analysis: an attacker asks one defender, and a tally counts which intervals hold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROUNDING = 1e-12  # of what is added up in doubles
 
 @dataclass
 class Tally:
-    """What became of one analysis. ``missed`` intervals did not hold what they claimed to."""
+    """What became of one analysis; ``missed`` counts the intervals that did not hold the truth."""
 
     asked: int = 0
     answered: int = 0
@@ -28,23 +28,23 @@ class Tally:
     last: tuple[float, float, float, float] | None = None
     """Value, lower and upper end and truth of the last answer, which is what the attack is for."""
 
-    def note(self, replies: Replies, truth: npt.NDArray[np.float64]) -> None:
-        """Compare intervals with the truth; who was refused was told nothing."""
-        told = ~np.isnan(replies.values)
-        self.asked += len(told)
-        if not told.any():
+    def add(self, replies: Replies, truth: npt.NDArray[np.float64]) -> None:
+        """Compare intervals with the truth, leaving out what was refused."""
+        answered = ~np.isnan(replies.values)
+        self.asked += len(answered)
+        if not answered.any():
             return
-        values, low, high = (part[told] for part in (replies.values, replies.lows, replies.highs))
-        right = truth[told]
+        columns = np.stack([replies.values, replies.lows, replies.highs, truth])[:, answered]
+        values, low, high, right = columns
         self.answered += len(values)
         outside = np.maximum(low - right, right - high)
         self.missed += int(np.count_nonzero(outside > _ROUNDING))
         self.largest_error = max(self.largest_error, float(np.abs(values - right).max()))
         self.widest = max(self.widest, float(np.maximum(values - low, high - values).max()))
-        self.last = (float(values[-1]), float(low[-1]), float(high[-1]), float(right[-1]))
+        self.last = tuple(columns[:, -1].tolist())
 
 
-class Desk:
+class Analysis:
     """What an attacker works with: questions go out, answers come back, records arrive.
 
     The attacker sees sizes and answers, never a record. ``random`` is for its own choices.
@@ -89,28 +89,28 @@ class Desk:
         """Let records arrive until there are n, or the data ends."""
         self._view.wait(min(n, self.setting.n))
 
-    def room(self, at: int | None = None) -> int:
-        """How many more answers would be given now, at the present or an earlier round."""
+    def answers_left(self, at: int | None = None) -> int:
+        """How many more answers the defender would give, at the present or an earlier round."""
         if self.left == 0:
             return 0
-        return min(self.left, self._guard.room(self._view, self._round(at)))
+        return min(self.left, self._guard.answers_left(self._view, self._round(at)))
 
     @property
-    def keeps_room(self) -> bool:
-        """Whether room that is left now is still there when more records have arrived."""
-        return self._guard.keeps_room
+    def carries_over(self) -> bool:
+        """Whether answers left now can still be used when more records have arrived."""
+        return self._guard.carries_over
 
     def ask(self, questions: Questions, at: int | None = None) -> Replies:
         """The answers, NaN for each that was refused; ``at`` an earlier round, or from all."""
         if len(questions) > self.left:
             raise ValueError("an attacker may not ask more than the setting's queries")
         replies = self._guard.answer(questions, self._view, self._round(at))
-        self.tally.note(replies, self._population.truth(questions))
+        self.tally.add(replies, self._population.truth(questions))
         return replies
 
     def _round(self, at: int | None) -> int:
         if at is None:
             return self.n
         if not self.setting.n0 <= at <= self.n:
-            raise ValueError("a round that may be asked is from n0 to the present")
+            raise ValueError("a round must lie between n0 and the present size")
         return at

@@ -77,7 +77,7 @@ def population(
     natural = [truths for _, truths in _natural(table, min(NATURAL, features), seed)]
     keys = _keys(table.frame, seed)
     del table  # its memory is wanted for the features
-    return Listed(Records(_packed(natural, keys, rows), label), order)
+    return Listed(Records(_pack(natural, keys, rows), label), order)
 
 
 def natural_questions(data: Any, *, target: str | None = None, seed: int = 1) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ def _condition(name: str, kind: ColumnType, value: Any) -> Expression:
 # ---------------------------------------------------------------------------- made up
 
 
-def _packed(natural: list[Flags], keys: Words, rows: int) -> Bytes:
+def _pack(natural: list[Flags], keys: Words, rows: int) -> Bytes:
     """The features, eight to a byte: first the natural ones, then coins."""
     packed = np.empty((rows, len(keys)), dtype=np.uint8)
     for start in range(0, rows, 8):
@@ -152,7 +152,7 @@ def _packed(natural: list[Flags], keys: Words, rows: int) -> Bytes:
 
 def _keys(frame: pl.DataFrame, seed: int) -> Words:
     """A number for each record: of all that it holds, and of the seed."""
-    keys = np.full(frame.height, _hashed(str(seed)), dtype=np.uint64)
+    keys = np.full(frame.height, _hash(str(seed)), dtype=np.uint64)
     for column in frame.iter_columns():
         keys = _stream(keys ^ _words(column), 1)
     return keys
@@ -165,7 +165,7 @@ def _words(column: pl.Series) -> Words:
     elif column.dtype == pl.String:
         # Each text is hashed once, however many records have it.
         texts = column.drop_nulls().unique()
-        hashes = pl.Series([_hashed(text) for text in texts], dtype=pl.UInt64)
+        hashes = pl.Series([_hash(text) for text in texts], dtype=pl.UInt64)
         found = column.replace_strict(texts, hashes, default=None, return_dtype=pl.UInt64)
         words = _stream(found.fill_null(0).to_numpy(), 1)
     else:
@@ -181,7 +181,7 @@ def _number_words(floats: npt.NDArray[np.float64]) -> Words:
     return np.where(whole, _stream(integers.view(np.uint64), 1), _stream(floats.view(np.uint64), 3))
 
 
-def _hashed(text: str) -> int:
+def _hash(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
