@@ -11,8 +11,8 @@ import surehold as sh
 from support.runtime import exhausted, made, records
 from surehold import errors
 from surehold.agents import rendering
-from surehold.agents.tools import BY_NAME
-from surehold.agents.toolserver import Guest, ToolServer
+from surehold.agents.tools import TOOLS, Guest
+from surehold.agents.toolserver import ToolServer
 from surehold.server.service import Caller
 
 from .hosts import over_stdio, text_of
@@ -117,28 +117,34 @@ def test_a_later_round_that_is_there(tmp_path):
         ("ask", {"query": "age == 1"}, "InvalidQuery", "equality is a single ="),
         ("quote", {"query": "age ! 1"}, "InvalidQuery", "at character"),
         ("ask", {"query": "x" * 10_001}, "InvalidQuery", "10,000 characters"),
-        ("ask", {"query": 3}, "InvalidInput", "query must be a text, but is 3"),
-        ("ask", {}, "InvalidInput", "query must be a text, but is None"),
-        ("ask", {"query": "age > 1", "rounds": 5}, "InvalidInput", "one of query, round, key"),
-        ("ask", {"query": "age > 1", "round": "600"}, "InvalidInput", "a whole number"),
-        ("ask", {"query": "age > 1", "round": True}, "InvalidInput", "a whole number"),
+        ("ask", {"query": 3}, "InvalidInput", "query must be a valid string, but is 3"),
+        ("ask", {}, "InvalidInput", "query must be given, but is None"),
+        ("ask", {"query": "age > 1", "rounds": 5}, "InvalidInput", "there are query, round, key"),
+        ("ask", {"query": "age > 1", "round": "600"}, "InvalidInput", "a valid integer"),
+        ("ask", {"query": "age > 1", "round": True}, "InvalidInput", "a valid integer"),
         ("ask", {"query": "age > 1", "round": 10**9}, "NotReady", "600"),
         ("ask", {"query": "age > 1", "round": 5}, "NotReady", "200"),
         ("ask", {"query": "age > 1", "key": ""}, "InvalidInput", "key must be text of 1 to 200"),
         ("ask", {"query": "age > 1", "key": "a\nb"}, "InvalidInput", "printable"),
-        ("ask_many", {"queries": "age > 1"}, "InvalidInput", "a list of texts"),
-        ("ask_many", {"queries": []}, "InvalidInput", "one query or more"),
+        ("ask_many", {"queries": "age > 1"}, "InvalidInput", "a valid list"),
+        (
+            "ask_many",
+            {"queries": ["age > 1", 2]},
+            "InvalidInput",
+            "queries.1 must be a valid string",
+        ),
+        ("ask_many", {"queries": []}, "InvalidInput", "of at least 1 item, but is []"),
         ("ask_many", {"queries": ["age > 1", "ag"]}, "InvalidQuery", "no column 'ag'"),
         ("select", {"candidates": []}, "InvalidInput", "candidate"),
-        ("select", {"candidates": {"a": 1}}, "InvalidInput", "texts by their names"),
-        ("select", {"candidates": ["age>1", "age>2"], "best": "x"}, "InvalidInput", "lowest or"),
+        ("select", {"candidates": {"a": 1}}, "InvalidInput", "candidates.a must be a valid"),
+        ("select", {"candidates": ["age>1", "age>2"], "best": "x"}, "InvalidInput", "'lowest' or"),
         ("select", {"candidates": ["age>1", "age>2"], "price": 0}, "InvalidInput", "price"),
-        ("transcript", {"limit": 0}, "InvalidInput", "from 1 to 200"),
-        ("transcript", {"newest": "yes"}, "InvalidInput", "true or false"),
-        ("describe", {"what": 1}, "InvalidInput", "there are none"),
+        ("transcript", {"limit": 0}, "InvalidInput", "limit must be greater than"),
+        ("transcript", {"newest": "yes"}, "InvalidInput", "a valid boolean"),
+        ("describe", {"what": 1}, "InvalidInput", "takes no arguments"),
     ],
 )
-def test_what_cannot_be_meant(host, tool, arguments, kind, message):
+def test_invalid_arguments(host, tool, arguments, kind, message):
     error = host.error(tool, **arguments)
     assert error["type"] == kind
     assert message in error["message"]
@@ -186,7 +192,7 @@ class TestWhatNobodyForesaw:
 
     def test_nothing_of_it_is_told(self, caplog):
         tools = ToolServer(lambda request: Guest(self.Broken()))
-        result = tools._called(BY_NAME["budget"], {}, None)
+        result = tools._run(TOOLS["budget"], {}, None)
         assert result.is_error
         assert result.structured_content["error"]["type"] == "ServiceFailed"
         assert "Secret" not in str(result)
@@ -197,8 +203,8 @@ class TestWhatNobodyForesaw:
     def test_a_viewer_may_not_ask(self):
         viewer = Guest(self.Broken(), Caller("eve", "viewer"))
         tools = ToolServer(lambda request: viewer)
-        for name, tool in BY_NAME.items():
-            error = tools._called(tool, {}, None).structured_content["error"]
+        for name, tool in TOOLS.items():
+            error = tools._run(tool, {}, None).structured_content["error"]
             assert (error["type"] == "AccessDenied") == (name in ("ask", "ask_many", "select"))
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import surehold as sh
 from support.runtime import made
+from surehold import formatting
 from surehold.agents import rendering
 from surehold.queries import query_of
 
@@ -54,7 +55,7 @@ def test_the_width_reaches_as_far_as_the_interval(dataset):
     answer = dataset.session().ask("age > 42")
     low, high = answer.interval
     assert max(high - answer.value, answer.value - low) <= answer.width * (1 + 1e-9)
-    assert f"no further than {sh.numerals.width(answer.width)} from" in meaning(answer)
+    assert f"no further than {formatting.width(answer.width)} from" in meaning(answer)
 
 
 def test_what_others_wrote_is_quoted_and_stays_on_its_line(dataset):

@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from surehold.agents.desk import ServedDesk
-from surehold.agents.toolserver import Guest, ToolServer
+from surehold.agents.tools import ServedGuest
+from surehold.agents.toolserver import ToolServer
 from surehold.server.app import assembled, guarded, health
 from surehold.server.auth import GuardedRoute
 from surehold.server.dependencies import VIEWER, gives
@@ -34,7 +34,7 @@ def tool_application(service: Service, close: Callable[[], None]) -> FastAPI:
 
     It keeps no state of its own: each request stands for itself, before and after a restart.
     """
-    tools = ToolServer(lambda request: _guest(service, request))
+    tools = ToolServer(lambda request: _HttpGuest(service, request.scope))
     manager = StreamableHTTPSessionManager(
         tools.server,
         json_response=True,
@@ -66,13 +66,15 @@ def serve_http(app: FastAPI, listener: socket.socket, ready: Callable[[], None])
     HttpServer(guarded(app), ready).run(sockets=[listener])
 
 
-def _guest(service: Service, request: Request) -> Guest:
-    scope, caller = request.scope, request.scope["surehold.caller"]
+class _HttpGuest(ServedGuest):
+    """The caller of a request, whose line in the log names the tool."""
 
-    def note(tool: str, outcome: str) -> None:
-        scope[TOOL] = (tool, outcome)
+    def __init__(self, service: Service, scope: Scope) -> None:
+        super().__init__(service, scope["surehold.caller"])
+        self._scope = scope
 
-    return Guest(ServedDesk(service, caller), caller, note)
+    def note(self, tool: str, outcome: str) -> None:
+        self._scope[TOOL] = (tool, outcome)
 
 
 class _PassedOn(Response):

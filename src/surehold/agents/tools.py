@@ -2,29 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
 
 from surehold import queries
 from surehold.agents import descriptions, rendering
-from surehold.agents.arguments import Arguments
-from surehold.agents.desk import Desk
-from surehold.agents.shapes import any_of, closed, listed, shape
-from surehold.errors import InvalidInput
+from surehold.agents.arguments import Arguments, AtRound, Count, Key, QueryText, Whole
+from surehold.queries import Query
 from surehold.queries.selection import USUAL_PRICE
+from surehold.server.schemas import Answers, AnswersPage
+from surehold.server.schemas import Result as AnyResult
+from surehold.server.service import ANYBODY, Caller, Service
 from surehold.session import (
-    RESULTS,
     Choice,
+    Outlook,
+    Pace,
     Quote,
+    Result,
     Round,
+    Session,
     SpendingLimit,
     Status,
 )
-from surehold.session.outlook import Outlook, Pace
-from surehold.session.transcript import Page
+
+if TYPE_CHECKING:
+    from surehold.client import RemoteSession
 
 _PAGE, _LONGEST_PAGE = 20, 200
+
+
+class Guest:
+    """Somebody who calls tools, and the session through which they ask."""
+
+    def __init__(self, session: Session | RemoteSession, caller: Caller = ANYBODY) -> None:
+        self.session, self.caller = session, caller
+
+    def note(self, tool: str, outcome: str) -> None:
+        """Hear which tool ran, and how it went."""
+
+    def quote(self, query: str, round: int | None) -> Quote:
+        """What an answer would cost."""
+        return self.session.at(round).quote(query)
+
+    def ask(self, query: Query | str, round: int | None, key: str | None) -> Result:
+        """Charge and answer."""
+        result: Result = self.session.at(round).ask(query, key=key)
+        return result
+
+    def ask_many(
+        self, texts: Sequence[str], round: int | None, key: str | None
+    ) -> tuple[Result, ...]:
+        """All of them, or none."""
+        return self.session.at(round).ask_many(texts, key=key)
+
+
+class ServedGuest(Guest):
+    """A caller of a service, whose questions go the way that requests over HTTP go."""
+
+    def __init__(self, service: Service, caller: Caller) -> None:
+        super().__init__(service.session(caller), caller)
+        self._service = service
+
+    def quote(self, query: str, round: int | None) -> Quote:
+        """What an answer would cost."""
+        return self._service.quote(self.caller, query, round=round)
+
+    def ask(self, query: Query | str, round: int | None, key: str | None) -> Result:
+        """Charge and answer."""
+        return self._service.ask(self.caller, query, round=round, key=key)
+
+    def ask_many(
+        self, texts: Sequence[str], round: int | None, key: str | None
+    ) -> tuple[Result, ...]:
+        """All of them, or none."""
+        return self._service.ask_many(self.caller, texts, round=round, key=key)
 
 
 @dataclass(frozen=True)
@@ -35,264 +91,238 @@ class Outcome:
     text: str
 
 
-@dataclass(frozen=True)
-class Tool:
-    """A tool. ``spends`` says whether a call may charge the budget; the others change nothing."""
+class _Schema(GenerateJsonSchema):
+    """JSON Schema without titles and docstrings: they would fill a model's context."""
 
-    name: str
-    title: str
-    description: str
-    takes: Mapping[str, dict[str, Any]]
-    required: tuple[str, ...]
-    gives: Mapping[str, Any]
-    run: Callable[[Desk, Arguments], Outcome]
-    spends: bool = False
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
 
-    @property
-    def input_schema(self) -> dict[str, Any]:
-        """Of its arguments."""
-        return {
-            "type": "object",
-            "properties": dict(self.takes),
-            "required": list(self.required),
-            "additionalProperties": False,
-        }
+    def dataclass_schema(self, schema: Any) -> dict[str, Any]:
+        found = super().dataclass_schema(schema)
+        return {name: value for name, value in found.items() if name != "description"}
 
-    def call(self, desk: Desk, given: Mapping[str, Any]) -> Outcome:
+
+class Tool(Arguments):
+    """A tool with the arguments of one call; the docstring of each is its title.
+
+    ``gives`` is the type of what comes back. ``spends`` says whether a call may charge the budget;
+    the others change nothing.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    gives: ClassVar[Any]
+    spends: ClassVar[bool] = False
+
+    @classmethod
+    def title(cls) -> str:
+        """What people see."""
+        return str(cls.__doc__).rstrip(".")
+
+    @classmethod
+    def input_schema(cls) -> dict[str, Any]:
+        """The schema of the arguments."""
+        schema = cls.model_json_schema(schema_generator=_Schema)
+        return {"required": [], **schema}
+
+    @classmethod
+    def output_schema(cls) -> dict[str, Any]:
+        """The schema of what comes back; its root says that it is an object, for older clients."""
+        adapter: TypeAdapter[Any] = TypeAdapter(cls.gives)
+        schema = adapter.json_schema(mode="serialization", schema_generator=_Schema)
+        return {"type": "object", **schema}
+
+    @classmethod
+    def call(cls, guest: Guest, given: Mapping[str, Any]) -> Outcome:
         """Check the arguments and do it."""
-        return self.run(desk, Arguments(given, self.takes))
+        return cls.read(given)._run(guest)
+
+    @abstractmethod
+    def _run(self, guest: Guest) -> Outcome: ...
 
 
-# ---------------------------------------------------------------------------------- what they do
+@dataclass(frozen=True)
+class Description:
+    """What has to be known before the first question."""
+
+    columns: dict[str, str]
+    plan: dict[str, Any]
+    rounds: list[Round]
 
 
-def _describe(desk: Desk, arguments: Arguments) -> Outcome:
-    status, plan, rounds = desk.status(), desk.plan, desk.rounds
-    values = {
-        "columns": dict(status.columns),
-        "plan": plan.to_dict(),
-        "rounds": [round.to_dict() for round in rounds],
-    }
-    return Outcome(values, rendering.of_dataset(status, plan, rounds))
+class Describe(Tool):
+    """Columns, plan and language."""
+
+    name = "describe"
+    description = descriptions.DESCRIBE
+    gives = Description
+
+    def _run(self, guest: Guest) -> Outcome:
+        session = guest.session
+        status, plan, rounds = session.status(), session.plan, session.rounds
+        values = {
+            "columns": dict(status.columns),
+            "plan": plan.to_dict(),
+            "rounds": [one.to_dict() for one in rounds],
+        }
+        return Outcome(values, rendering.of_dataset(status, plan, rounds))
 
 
-def _budget(desk: Desk, arguments: Arguments) -> Outcome:
-    status, outlook, limit = desk.status(), desk.outlook(), desk.limit
-    values = {
-        "status": status.to_dict(),
-        "outlook": outlook.to_dict(),
-        "limit": None if limit is None else limit.to_dict(),
-    }
-    now, mine = outlook.now.round, None
-    if limit is not None and now is not None:
-        mine = Pace(now, desk.answers_left(now))
-    return Outcome(values, rendering.of_budget(status, outlook, limit, mine))
+@dataclass(frozen=True)
+class Left:
+    """What is left of the budget, and of the caller's own limit."""
+
+    status: Status
+    outlook: Outlook
+    limit: SpendingLimit | None
 
 
-def _quote(desk: Desk, arguments: Arguments) -> Outcome:
-    quote = desk.at(arguments.count_or_none("round")).quote(arguments.text("query"))
-    status = None if quote.allowed else desk.status()
-    return Outcome(quote.to_dict(), rendering.of_quote(quote, status))
+class Budget(Tool):
+    """What is left."""
+
+    name = "budget"
+    description = descriptions.BUDGET
+    gives = Left
+
+    def _run(self, guest: Guest) -> Outcome:
+        session = guest.session
+        status, outlook, limit = session.status(), session.outlook(), session.limit
+        values = {
+            "status": status.to_dict(),
+            "outlook": outlook.to_dict(),
+            "limit": None if limit is None else limit.to_dict(),
+        }
+        now, mine = outlook.now.round, None
+        if limit is not None and now is not None:
+            mine = Pace(now, session.answers_left(now))
+        return Outcome(values, rendering.of_budget(status, outlook, limit, mine))
 
 
-def _ask(desk: Desk, arguments: Arguments) -> Outcome:
-    return _asked(desk, arguments, arguments.text("query"))
+class QuoteTool(Tool):
+    """What a question would cost (free)."""
+
+    name = "quote"
+    description = descriptions.QUOTE
+    gives = Quote
+
+    query: QueryText
+    round: AtRound = None
+
+    def _run(self, guest: Guest) -> Outcome:
+        quote = guest.quote(self.query, self.round)
+        status = None if quote.allowed else guest.session.status()
+        return Outcome(quote.to_dict(), rendering.of_quote(quote, status))
 
 
-def _select(desk: Desk, arguments: Arguments) -> Outcome:
-    best = arguments.text_or_none("best") or "lowest"
-    if best not in ("lowest", "highest"):
-        raise InvalidInput("best", "lowest or highest", best)
-    asked = queries.select(
-        arguments.texts_or_names("candidates"),
-        best=best,  # type: ignore[arg-type]  # it was checked above
-        price=arguments.count("price", USUAL_PRICE),
+class Ask(Tool):
+    """Ask a question (charged)."""
+
+    name = "ask"
+    description = descriptions.ASK
+    gives = AnyResult
+    spends = True
+
+    query: QueryText
+    round: AtRound = None
+    key: Key = None
+
+    def _run(self, guest: Guest) -> Outcome:
+        return _ask(guest, self.query, self.round, self.key)
+
+
+class AskMany(Tool):
+    """Ask several questions, all or none (charged)."""
+
+    name = "ask_many"
+    description = descriptions.ASK_MANY
+    gives = Answers
+    spends = True
+
+    queries: list[str] = Field(min_length=1, description="The questions, in the query language.")
+    round: AtRound = None
+    key: Key = None
+
+    def _run(self, guest: Guest) -> Outcome:
+        results = guest.ask_many(self.queries, self.round, self.key)
+        values = {"answers": [result.to_dict() for result in results]}
+        left = _left(guest, results[-1].round)
+        return Outcome(values, rendering.of_results(results, left))
+
+
+class Select(Tool):
+    """Choose the best of several (charged)."""
+
+    name = "select"
+    description = descriptions.SELECT
+    gives = Choice
+    spends = True
+
+    candidates: list[str] | dict[str, str] = Field(
+        description="Two queries or more on one scale: a list, or an object that names each."
     )
-    return _asked(desk, arguments, asked)
-
-
-def _asked(desk: Desk, arguments: Arguments, query: Any) -> Outcome:
-    asking = desk.at(arguments.count_or_none("round"))
-    result = asking.ask(query, key=arguments.text_or_none("key"))
-    return Outcome(result.to_dict(), rendering.of_result(result, _left(desk, result.round)))
-
-
-def _ask_many(desk: Desk, arguments: Arguments) -> Outcome:
-    texts, key = arguments.texts("queries"), arguments.text_or_none("key")
-    if not texts:
-        raise InvalidInput("queries", "one query or more", texts)
-    results = desk.at(arguments.count_or_none("round")).ask_many(texts, key=key)
-    values = {"answers": [result.to_dict() for result in results]}
-    return Outcome(values, rendering.of_results(results, _left(desk, results[-1].round)))
-
-
-def _left(desk: Desk, round: int) -> str:
-    limit = desk.limit
-    left = desk.budget if limit is None else limit
-    return rendering.left_after(desk.answers_left(round), round, left)
-
-
-def _transcript(desk: Desk, arguments: Arguments) -> Outcome:
-    limit, newest = arguments.count("limit", _PAGE), arguments.flag("newest", True)
-    if not 1 <= limit <= _LONGEST_PAGE:
-        raise InvalidInput("limit", f"a whole number from 1 to {_LONGEST_PAGE}", limit)
-    page = desk.transcript_of(arguments.text_or_none("analyst")).page(
-        limit,
-        after=arguments.count("after", 0),
-        before=arguments.count_or_none("before"),
-        round=arguments.count_or_none("round"),
-        contains=arguments.text_or_none("contains") or "",
-        newest=newest,
+    best: Literal["lowest", "highest"] = Field(
+        default="lowest", description="lowest for losses (the default), highest for scores."
     )
-    return Outcome(page.to_dict(), rendering.of_page(page, newest))
+    price: Whole = Field(
+        default=USUAL_PRICE,
+        ge=1,
+        description=f"What it may cost, in answers; {USUAL_PRICE} if left out.",
+    )
+    round: AtRound = None
+    key: Key = None
+
+    def _run(self, guest: Guest) -> Outcome:
+        asked = queries.select(self.candidates, best=self.best, price=self.price)
+        return _ask(guest, asked, self.round, self.key)
 
 
-# ------------------------------------------------------------------------------------- the list
+class Transcript(Tool):
+    """What was asked so far."""
 
-_QUERY = {
-    "type": "string",
-    "description": "The question, in the query language (describe shows it): age > 65",
+    name = "transcript"
+    description = descriptions.TRANSCRIPT
+    gives = AnswersPage
+
+    limit: Whole = Field(
+        default=_PAGE,
+        ge=1,
+        le=_LONGEST_PAGE,
+        description=f"How many answers a page has; {_PAGE} if left out.",
+    )
+    newest: bool = Field(default=True, description="Newest first (the default), or oldest.")
+    before: Count | None = Field(
+        default=None, description="Only entries before this one: next, newest first."
+    )
+    after: Count = Field(default=0, description="Only entries after this one: next, oldest first.")
+    analyst: str | None = Field(default=None, description="Only what this analyst asked.")
+    round: Count | None = Field(default=None, description="Only answers at this round.")
+    contains: str = Field(default="", description="Only queries with this text in them.")
+
+    def _run(self, guest: Guest) -> Outcome:
+        page = guest.session.transcript_of(self.analyst).page(
+            self.limit,
+            after=self.after,
+            before=self.before,
+            round=self.round,
+            contains=self.contains,
+            newest=self.newest,
+        )
+        return Outcome(page.to_dict(), rendering.of_page(page, self.newest))
+
+
+def _ask(guest: Guest, query: Query | str, round: int | None, key: str | None) -> Outcome:
+    result = guest.ask(query, round, key)
+    return Outcome(result.to_dict(), rendering.of_result(result, _left(guest, result.round)))
+
+
+def _left(guest: Guest, round: int) -> str:
+    session = guest.session
+    limit = session.limit
+    left = session.budget if limit is None else limit
+    return rendering.left_after(session.answers_left(round), round, left)
+
+
+TOOLS: dict[str, type[Tool]] = {
+    tool.name: tool for tool in (Describe, Budget, QuoteTool, Ask, AskMany, Select, Transcript)
 }
-_ROUND = {
-    "type": "integer",
-    "minimum": 1,
-    "description": "Ask the snapshot of the first so many records, at the price of that round. "
-    "Leave it out to ask all records there are.",
-}
-_KEY = {
-    "type": "string",
-    "description": "A UUID, new for each question; keys are shared by everybody who asks this "
-    "dataset. The same call with the same key returns the recorded answer and charges nothing.",
-}
-_COUNT = {"type": "integer", "minimum": 0}
-_RESULT = any_of(tuple(RESULTS.values()))
-
-TOOLS = (
-    Tool(
-        name="describe",
-        title="Columns, plan and language",
-        description=descriptions.DESCRIBE,
-        takes={},
-        required=(),
-        gives=closed(
-            {
-                "columns": {"type": "object", "additionalProperties": {"type": "string"}},
-                "plan": {"type": "object"},
-                "rounds": listed(shape(Round)),
-            }
-        ),
-        run=_describe,
-    ),
-    Tool(
-        name="budget",
-        title="What is left",
-        description=descriptions.BUDGET,
-        takes={},
-        required=(),
-        gives=closed(
-            {
-                "status": shape(Status),
-                "outlook": shape(Outlook),
-                "limit": {"anyOf": [shape(SpendingLimit), {"type": "null"}]},
-            }
-        ),
-        run=_budget,
-    ),
-    Tool(
-        name="quote",
-        title="What a question would cost (free)",
-        description=descriptions.QUOTE,
-        takes={"query": _QUERY, "round": _ROUND},
-        required=("query",),
-        gives=shape(Quote),
-        run=_quote,
-    ),
-    Tool(
-        name="ask",
-        title="Ask a question (charged)",
-        description=descriptions.ASK,
-        takes={"query": _QUERY, "round": _ROUND, "key": _KEY},
-        required=("query",),
-        gives=_RESULT,
-        run=_ask,
-        spends=True,
-    ),
-    Tool(
-        name="ask_many",
-        title="Ask several questions, all or none (charged)",
-        description=descriptions.ASK_MANY,
-        takes={
-            "queries": {
-                "type": "array",
-                "items": {"type": "string"},
-                "minItems": 1,
-                "description": "The questions, in the query language.",
-            },
-            "round": _ROUND,
-            "key": _KEY,
-        },
-        required=("queries",),
-        gives=closed({"answers": listed(_RESULT)}),
-        run=_ask_many,
-        spends=True,
-    ),
-    Tool(
-        name="select",
-        title="Choose the best of several (charged)",
-        description=descriptions.SELECT,
-        takes={
-            "candidates": {
-                "anyOf": [
-                    {"type": "array", "items": {"type": "string"}},
-                    {"type": "object", "additionalProperties": {"type": "string"}},
-                ],
-                "description": "Two queries or more on one scale: a list, or an object that gives "
-                "each a name.",
-            },
-            "best": {
-                "type": "string",
-                "enum": ["lowest", "highest"],
-                "description": "lowest for losses (the default), highest for scores.",
-            },
-            "price": {
-                "type": "integer",
-                "minimum": 1,
-                "description": f"What it may cost, in answers; {USUAL_PRICE} if left out.",
-            },
-            "round": _ROUND,
-            "key": _KEY,
-        },
-        required=("candidates",),
-        gives=shape(Choice),
-        run=_select,
-        spends=True,
-    ),
-    Tool(
-        name="transcript",
-        title="What was asked so far",
-        description=descriptions.TRANSCRIPT,
-        takes={
-            "limit": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": _LONGEST_PAGE,
-                "description": f"How many answers a page has; {_PAGE} if left out.",
-            },
-            "newest": {"type": "boolean", "description": "Newest first (the default), or oldest."},
-            "before": {
-                **_COUNT,
-                "description": "Only entries before this one: next, newest first.",
-            },
-            "after": {**_COUNT, "description": "Only entries after this one: next, oldest first."},
-            "analyst": {"type": "string", "description": "Only what this analyst asked."},
-            "round": {**_COUNT, "description": "Only answers at this round."},
-            "contains": {"type": "string", "description": "Only queries with this text in them."},
-        },
-        required=(),
-        gives=shape(Page, answers=listed(_RESULT)),
-        run=_transcript,
-    ),
-)
-"""In the order in which they are used."""
-
-BY_NAME = {tool.name: tool for tool in TOOLS}
+"""By name, in the order in which they are used."""

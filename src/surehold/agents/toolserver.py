@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -18,12 +17,11 @@ from mcp.shared.exceptions import MCPError
 from surehold import __version__
 from surehold.agents import rendering
 from surehold.agents.descriptions import INSTRUCTIONS
-from surehold.agents.desk import Desk
 from surehold.agents.language import LANGUAGE
-from surehold.agents.tools import BY_NAME, TOOLS, Outcome, Tool
+from surehold.agents.tools import TOOLS, Guest, Outcome, Tool
 from surehold.errors import SureholdError
 from surehold.server.errors import unexpected
-from surehold.server.service import ANYBODY, Caller, check_role
+from surehold.server.service import check_role
 
 logger = logging.getLogger(__name__)
 
@@ -31,15 +29,6 @@ _AT_ONCE = 16  # calls that run side by side; others wait for their turn
 _ASKS = 64  # and besides those, calls that ask: most of them are only held back
 _SECONDS_TO_FINISH = 20.0
 _LANGUAGE, _PLAN = "surehold://language", "surehold://plan"
-
-
-@dataclass(frozen=True)
-class Guest:
-    """Who calls, and their way to the dataset; ``note`` hears which tool ran and how it went."""
-
-    desk: Desk
-    caller: Caller = ANYBODY
-    note: Callable[[str, str], None] = lambda tool, outcome: None
 
 
 GuestOf = Callable[[Any], Guest]
@@ -79,38 +68,38 @@ class ToolServer:
     async def _list_tools(
         self, context: ServerRequestContext[Any], params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListToolsResult:
-        return mcp.ListToolsResult(tools=[_listed(tool) for tool in TOOLS])
+        return mcp.ListToolsResult(tools=[_describe(tool) for tool in TOOLS.values()])
 
     async def _call_tool(
         self, context: ServerRequestContext[Any], params: mcp.CallToolRequestParams
     ) -> mcp.CallToolResult:
-        tool = BY_NAME.get(params.name)
+        tool = TOOLS.get(params.name)
         if tool is None:
             raise MCPError(
-                mcp.INVALID_PARAMS, f"there is no such tool; there are {', '.join(BY_NAME)}"
+                mcp.INVALID_PARAMS, f"there is no such tool; there are {', '.join(TOOLS)}"
             )
         turns = self._asks if tool.spends else self._turns
         return await anyio.to_thread.run_sync(
-            self._called, tool, params.arguments or {}, context.request, limiter=turns
+            self._run, tool, params.arguments or {}, context.request, limiter=turns
         )
 
-    def _called(self, tool: Tool, given: Mapping[str, Any], request: Any) -> mcp.CallToolResult:
+    def _run(self, tool: type[Tool], given: Mapping[str, Any], request: Any) -> mcp.CallToolResult:
         guest = self._guest_of(request)
         try:
             check_role(guest.caller, "analyst" if tool.spends else "viewer")
-            outcome = tool.call(guest.desk, given)
+            outcome = tool.call(guest, given)
         except SureholdError as error:
             guest.note(tool.name, type(error).__name__)
-            return _refused(error)
+            return _to_error(error)
         except Exception as error:
-            # What it says could come from a record, so neither the caller nor the log is told.
+            # Its message may repeat what a record holds, so neither caller nor log gets it.
             places = [f"{f.filename}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)]
             kind, where = type(error).__name__, " ".join(places[-4:])
             logger.error("the tool %s failed: %s at %s", tool.name, kind, where)
             guest.note(tool.name, "ServiceFailed")
-            return _refused(unexpected())
+            return _to_error(unexpected())
         guest.note(tool.name, "answered")
-        return _told(outcome)
+        return _to_result(outcome)
 
     # -------------------------------------------------------------------------------- resources
 
@@ -150,20 +139,20 @@ class ToolServer:
 
     def _plan(self, request: Any) -> str:
         try:
-            return self._guest_of(request).desk.plan.to_json()
+            return self._guest_of(request).session.plan.to_json()
         except SureholdError as error:
             raise MCPError(mcp.INTERNAL_ERROR, rendering.of_error(error), error.to_dict()) from None
 
 
-def _listed(tool: Tool) -> mcp.Tool:
+def _describe(tool: type[Tool]) -> mcp.Tool:
     return mcp.Tool(
         name=tool.name,
-        title=tool.title,
+        title=tool.title(),
         description=tool.description,
-        input_schema=tool.input_schema,
-        output_schema=dict(tool.gives),
+        input_schema=tool.input_schema(),
+        output_schema=tool.output_schema(),
         annotations=mcp.ToolAnnotations(
-            title=tool.title,
+            title=tool.title(),
             read_only_hint=not tool.spends,
             # What it spends is gone, but nothing is overwritten: a ledger only grows.
             destructive_hint=False,
@@ -174,11 +163,11 @@ def _listed(tool: Tool) -> mcp.Tool:
     )
 
 
-def _told(outcome: Outcome) -> mcp.CallToolResult:
+def _to_result(outcome: Outcome) -> mcp.CallToolResult:
     content = mcp.TextContent(type="text", text=outcome.text)
     return mcp.CallToolResult(content=[content], structured_content=outcome.values)
 
 
-def _refused(error: SureholdError) -> mcp.CallToolResult:
+def _to_error(error: SureholdError) -> mcp.CallToolResult:
     content = mcp.TextContent(type="text", text=rendering.of_error(error))
     return mcp.CallToolResult(content=[content], structured_content=error.to_dict(), is_error=True)

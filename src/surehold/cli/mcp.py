@@ -62,16 +62,14 @@ def mcp(
 
 def _answer(found: Dataset | RemoteSession, analyst: str) -> None:
     """Over standard input and output."""
-    from surehold.agents.desk import ServedDesk
     from surehold.agents.stdio import serve_stdio
-    from surehold.agents.toolserver import Guest, ToolServer
+    from surehold.agents.tools import Guest, ServedGuest
+    from surehold.agents.toolserver import ToolServer
     from surehold.server.service import Caller, Service
     from surehold.session import Dataset
 
     if isinstance(found, Dataset):
-        found.session(analyst)  # refuses a name that no ledger keeps
-        caller = Caller(analyst, "analyst")
-        guest = Guest(ServedDesk(Service(found), caller), caller)
+        guest: Guest = ServedGuest(Service(found), Caller(analyst, "analyst"))
     else:
         guest = Guest(found)
     serve_stdio(ToolServer(lambda request: guest), found.close)

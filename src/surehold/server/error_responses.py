@@ -9,13 +9,11 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from surehold.errors import InvalidInput, RequestRefused, SureholdError
-from surehold.server.errors import headers_of, status_of, unexpected
+from surehold.errors import RequestRefused, SureholdError
+from surehold.server.errors import headers_of, invalid_input, status_of, unexpected
 from surehold.server.schemas import Reply
 
 logger = logging.getLogger("surehold.server")
-
-_LONGEST_SHOWN = 80
 
 
 def error_response(error: Exception) -> Response:
@@ -53,19 +51,4 @@ def _invalid(error: RequestValidationError) -> SureholdError:
     if first["type"] in ("json_invalid", "json_type"):
         reason, hint = "its body can't be read as JSON in UTF-8", "send one JSON object"
         return RequestRefused(400, reason, hint)
-    place = [str(part) for part in first["loc"][1:]]  # the first says: body, query or path
-    name = ".".join(place) or "the body"
-    required = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-    got = first.get("input")
-    if first["type"] == "missing":
-        return InvalidInput(name, "given", None)
-    if first["type"] == "extra_forbidden":
-        return InvalidInput("the body", "of fields that there are", f"one with {_short(name)!r}")
-    shown = got if isinstance(got, int | float | bool | None) else _short(got)
-    return InvalidInput(name, required[:1].lower() + required[1:], shown)
-
-
-def _short(value: object) -> str:
-    text = value if isinstance(value, str) else type(value).__name__
-    text = text.encode("utf-8", "replace").decode()  # half a character can't be sent back
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+    return invalid_input(error.errors(), skip=1)  # a location begins with body, query or path

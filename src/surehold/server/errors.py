@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from surehold.errors import (
     AccessDenied,
     BadRecord,
@@ -36,7 +40,7 @@ STATUSES: dict[type[SureholdError], int] = {
     NotCertified: 500,
     ServiceFailed: 500,
 }
-"""What each class is told as; AccessDenied and RequestRefused say it themselves."""
+"""The status of each class; AccessDenied and RequestRefused carry their own."""
 
 
 def status_of(error: SureholdError) -> int:
@@ -47,7 +51,7 @@ def status_of(error: SureholdError) -> int:
 
 
 def headers_of(error: SureholdError) -> dict[str, str]:
-    """What HTTP says besides: how to prove oneself, and when to come back."""
+    """The headers that go with an error: how to authenticate, and when to try again."""
     if isinstance(error, AccessDenied) and error.status == 401:
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(error, RequestRefused) and error.retry_after is not None:
@@ -58,6 +62,46 @@ def headers_of(error: SureholdError) -> dict[str, str]:
 
 
 def unexpected() -> ServiceFailed:
-    """What a caller is told of a bug: nothing, as its message may repeat what a record holds."""
-    hint = "it is written in the service's log; please report it"
+    """What a caller sees of a bug: no message, as that may repeat what a record holds."""
+    hint = "the service's log says where; please report it"
     return ServiceFailed("the request", "of an unexpected error", hint)
+
+
+_LONGEST_SHOWN = 80
+_MEMBER = re.compile(r"str|Score|.*\[.*\]")
+_BEGINNINGS = {
+    "Input should be ": "",
+    "Value error, ": "",
+    "String should have ": "of ",
+    "List should have ": "of ",
+    "Dictionary should have ": "of ",
+}
+
+
+def invalid_input(errors: Sequence[Mapping[str, Any]], skip: int = 0) -> InvalidInput:
+    """The first value that pydantic complains about, in the words of the other errors.
+
+    Of a union it complains for each member; the one in which the fault lies deepest is meant.
+    ``skip`` parts of a location are left out, and those that name a member of a union.
+    """
+    about = errors[0]["loc"][: skip + 1]
+    error = max((e for e in errors if e["loc"][: skip + 1] == about), key=lambda e: len(e["loc"]))
+    parts = [str(part) for part in error["loc"][skip:]]
+    name = ".".join(part for part in parts if not _MEMBER.fullmatch(part)) or "the body"
+    got = error.get("input")
+    shown = got if isinstance(got, int | float | bool | None) or got in ([], {}) else _short(got)
+    if error["type"] == "missing":
+        return InvalidInput(name, "given", None)
+    if error["type"] == "extra_forbidden":
+        return InvalidInput(_short(name), "left out, as there is no such field", shown)
+    message = error["msg"].partition(" after validation")[0]
+    for beginning, instead in _BEGINNINGS.items():
+        if message.startswith(beginning):
+            message = instead + message.removeprefix(beginning)
+    return InvalidInput(name, message[:1].lower() + message[1:], shown)
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else type(value).__name__
+    text = text.encode("utf-8", "replace").decode()  # half a character can't be sent back
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
