@@ -80,15 +80,15 @@ class Calibration:
         self._engine: MadeUp | None = None
         self.trials = 0
 
-    def seconds(self, sources: Sequence[Source], round: int) -> float:
+    def seconds(self, sources: Sequence[Source], t: int) -> float:
         """What an evaluation of these sources takes from scratch, never mind what is known."""
         parts = [part for source in sources for part in parts_of(source)]
         total = OVERHEAD + _EACH * len(parts)
         measures = {part.canonical: part for part in parts if isinstance(part, Measure)}
-        total += self._pass(list(measures.values()), round)
-        return total + sum(self._one(part, round) for part in parts)
+        total += self._pass(list(measures.values()), t)
+        return total + sum(self._one(part, t) for part in parts)
 
-    def fit_seconds(self, form: FitForm, round: int) -> float:
+    def fit_seconds(self, form: FitForm, t: int) -> float:
         """What a fit takes: one pass to read the records, one for each step."""
         from surehold.data.gradients import Gradients
 
@@ -97,16 +97,16 @@ class Calibration:
             gradients.moments()
             gradients.total([0.0] * gradients.size)
 
-        pace = self._pace(f"fit {_kind(form.canonical)}", step, round)
-        return OVERHEAD + form.steps * pace.at(round)
+        pace = self._pace(f"fit {_kind(form.canonical)}", step, t)
+        return OVERHEAD + form.steps * pace.at(t)
 
-    def loading(self, round: int) -> float:
+    def loading(self, t: int) -> float:
         """What it takes to have the records of a snapshot at hand; 0 if they are already."""
-        missing = max(round - self._data.loaded, 0)
+        missing = max(t - self._data.loaded, 0)
         columns = len(self._data.schema.names)
         return OVERHEAD + _LOADED * missing * columns if missing else 0.0
 
-    def _pass(self, measures: Sequence[Measure], round: int) -> float:
+    def _pass(self, measures: Sequence[Measure], t: int) -> float:
         """Of all measures that are summed in one pass.
 
         Those of one kind are tried once, together with all kinds that are about as many: a list of
@@ -124,44 +124,44 @@ class Calibration:
             def sums(rows: int, chosen: list[Measure] = chosen) -> None:
                 self._made().sums(chosen, 0, rows)
 
-            total += self._pace("\n".join(alike), sums, round).at(round) * (1 << size)
+            total += self._pace("\n".join(alike), sums, t).at(t) * (1 << size)
         return total
 
-    def _one(self, part: Source, round: int) -> float:
+    def _one(self, part: Source, t: int) -> float:
         """Of a source that is worked out by itself."""
         kind = _kind(part.canonical)
         match part:
             case CellMeasure():
-                pace = self._pace(kind, lambda rows: self._made().cell_sums(part, 0, rows), round)
-                return pace.at(round)
+                pace = self._pace(kind, lambda rows: self._made().cell_sums(part, 0, rows), t)
+                return pace.at(t)
             case PairMeasure():
-                pace = self._pace(kind, lambda rows: self._made().pair_statistic(part, rows), round)
-                return pace.at(round) * _sorting(round)
+                pace = self._pace(kind, lambda rows: self._made().pair_statistic(part, rows), t)
+                return pace.at(t) * _sorting(t)
             case CustomMeasure(name=name):
                 statistic = self._data.statistic(part)
                 pace = self._pace(
                     f"{name} {statistic.digest}",
                     lambda rows: statistic.value(self._made_up(rows)),
-                    round,
+                    t,
                 )
-                return pace.at(round) + _CUSTOM * round * len(statistic.columns)
+                return pace.at(t) + _CUSTOM * t * len(statistic.columns)
             case ModelMeasure():
-                return self._scoring(part, round)
+                return self._scoring(part, t)
             case ModelPairs(measure=measure):
-                return self._scoring(measure, round) + 1e-6 * round
+                return self._scoring(measure, t) + 1e-6 * t
             case _:
                 return 0.0
 
-    def _scoring(self, measure: ModelMeasure, round: int) -> float:
+    def _scoring(self, measure: ModelMeasure, t: int) -> float:
         from surehold.data.scores import expected_seconds
 
         return expected_seconds(
-            self._data.model_store.attach_payload(measure), round, self._data.limits
+            self._data.model_store.attach_payload(measure), t, self._data.limits
         )
 
-    def _pace(self, kind: str, work: Callable[[int], object], round: int) -> Pace:
+    def _pace(self, kind: str, work: Callable[[int], object], t: int) -> Pace:
         """The pace of a kind, by tries on few records and on many."""
-        rows = min(_ROWS, 1 << max(round - 1, 0).bit_length())  # a power of two: few to remember
+        rows = min(_ROWS, 1 << max(t - 1, 0).bit_length())  # a power of two: few to remember
         known = self._paces.get(key := f"{rows} {kind}")
         if known is not None:
             return known
@@ -254,6 +254,6 @@ def _kind(canonical: str) -> str:
     return _CONSTANT.sub(empty, canonical)
 
 
-def _sorting(round: int) -> float:
+def _sorting(t: int) -> float:
     """How much longer a record takes to sort among so many than among the made-up ones."""
-    return max(math.log2(max(round, 2)) / math.log2(_ROWS), 1.0)
+    return max(math.log2(max(t, 2)) / math.log2(_ROWS), 1.0)

@@ -43,35 +43,33 @@ class KnownSums:
         self._numbers = 0
         self._lock = threading.Lock()
 
-    def at(self, canonical: str, round: int) -> Totals | None:
+    def at(self, canonical: str, t: int) -> Totals | None:
         """The sums at exactly that round, if they are known."""
         with self._lock:
-            return self._known.get(canonical, {}).get(round)
+            return self._known.get(canonical, {}).get(t)
 
-    def nearest(self, canonical: str, round: int, back: bool = True) -> tuple[int, Totals]:
+    def nearest(self, canonical: str, t: int, back: bool = True) -> tuple[int, Totals]:
         """A round and the sums there from which the least is left to do; 0 is from scratch.
 
         It is that round itself, or a block or more away; later ones only if ``back``.
         """
         with self._lock:
             known = self._known.get(canonical, {})
-            if round in known:
-                return round, known[round]
-            usable = [
-                at for at in known if BLOCK <= abs(at - round) < round and (back or at < round)
-            ]
-            at = min(usable, key=lambda at: abs(at - round), default=0)
+            if t in known:
+                return t, known[t]
+            usable = [at for at in known if BLOCK <= abs(at - t) < t and (back or at < t)]
+            at = min(usable, key=lambda at: abs(at - t), default=0)
             return at, known.get(at, ())
 
-    def keep(self, canonical: str, round: int, totals: Totals) -> None:
+    def keep(self, canonical: str, t: int, totals: Totals) -> None:
         """Remember sums."""
         with self._lock:
             before = self._known.pop(canonical, {})
-            now = {at: kept for at, kept in before.items() if abs(at - round) >= BLOCK}
+            now = {at: kept for at, kept in before.items() if abs(at - t) >= BLOCK}
             few = _MOST_ROUNDS if _MOST_ROUNDS * len(totals) <= self._most else 1
             while len(now) >= few:
                 del now[next(iter(now))]
-            now[round] = totals
+            now[t] = totals
             self._known[canonical] = now
             self._numbers += _count(now) - _count(before)
             while self._numbers > self._most and len(self._known) > 1:
@@ -81,7 +79,7 @@ class KnownSums:
     def sum_up(
         self,
         sources: Sequence[S],
-        round: int,
+        t: int,
         evaluate: Callable[[Sequence[S], int, int], Sequence[Totals]],
         back: bool = True,
     ) -> dict[str, Totals]:
@@ -92,38 +90,38 @@ class KnownSums:
         from what is known, is summed up to a landmark first: data that grows record by record
         then costs less than two blocks an ask, not everything.
         """
-        landmark = (round // BLOCK - 1) * BLOCK
-        again = [source for source in sources if self._is_far(source.canonical, round, back)]
+        landmark = (t // BLOCK - 1) * BLOCK
+        again = [source for source in sources if self._is_far(source.canonical, t, back)]
         if landmark > 0 and again:
             self._step(again, landmark, evaluate, back)
-        return self._step(sources, round, evaluate, back)
+        return self._step(sources, t, evaluate, back)
 
-    def _is_far(self, canonical: str, round: int, back: bool) -> bool:
-        at, _ = self.nearest(canonical, round, back)
-        return canonical in self._known and abs(at - round) >= 2 * BLOCK
+    def _is_far(self, canonical: str, t: int, back: bool) -> bool:
+        at, _ = self.nearest(canonical, t, back)
+        return canonical in self._known and abs(at - t) >= 2 * BLOCK
 
     def _step(
         self,
         sources: Sequence[S],
-        round: int,
+        t: int,
         evaluate: Callable[[Sequence[S], int, int], Sequence[Totals]],
         back: bool,
     ) -> dict[str, Totals]:
         found: dict[str, Totals] = {}
         groups: dict[int, list[tuple[S, Totals]]] = {}
         for source in sources:
-            at, totals = self.nearest(source.canonical, round, back)
-            if at == round and totals:
+            at, totals = self.nearest(source.canonical, t, back)
+            if at == t and totals:
                 found[source.canonical] = totals
             else:
                 groups.setdefault(at, []).append((source, totals))
         for at, members in groups.items():
-            low, high = min(at, round), max(at, round)
+            low, high = min(at, t), max(at, t)
             parts = evaluate([source for source, _ in members], low, high)
             for (source, totals), part in zip(members, parts, strict=True):
-                more = part if at < round else tuple(-one for one in part)
+                more = part if at < t else tuple(-one for one in part)
                 found[source.canonical] = tuple(map(add, totals, more)) if totals else more
-                self.keep(source.canonical, round, found[source.canonical])
+                self.keep(source.canonical, t, found[source.canonical])
         return found
 
 

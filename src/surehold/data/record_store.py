@@ -151,17 +151,17 @@ class RecordStore:
 
     # ---------------------------------------------------------------------------- asking
 
-    def check_evaluable(self, sources: Sequence[Source], round: int) -> None:
+    def check_evaluable(self, sources: Sequence[Source], t: int) -> None:
         """Refuse what can't be evaluated, whatever records hold; it touches none of them."""
         for part in (part for source in sources for part in parts_of(source)):
             if isinstance(part, CustomMeasure):
                 self.statistic(part)
-                part.check_round(round)
+                part.check_round(t)
             elif isinstance(part, ModelMeasure | ModelPairs):
                 from surehold.data.scores import check_scorable
 
                 measure = part.measure if isinstance(part, ModelPairs) else part
-                check_scorable(self.model_store.attach_payload(measure), round, self.limits)
+                check_scorable(self.model_store.attach_payload(measure), t, self.limits)
 
     @property
     def schema(self) -> Schema:
@@ -173,50 +173,50 @@ class RecordStore:
         """How many records are at hand."""
         return self._engine.size
 
-    def load(self, round: int) -> None:
+    def load(self, t: int) -> None:
         """Have the records of a snapshot at hand."""
-        self._snapshot(round)
+        self._snapshot(t)
 
-    def known(self, sources: Sequence[Source], round: int) -> list[Exact] | None:
+    def known(self, sources: Sequence[Source], t: int) -> list[Exact] | None:
         """As :meth:`exact`, if that takes no look at a record; else None."""
-        found = [self._known(source, round) for source in sources]
+        found = [self._known(source, t) for source in sources]
         return None if None in found else [one for one in found if one is not None]
 
-    def _known(self, source: Source, round: int) -> Exact | None:
+    def _known(self, source: Source, t: int) -> Exact | None:
         if isinstance(source, Contrast):
-            plus, minus = self._known(source.plus, round), self._known(source.minus, round)
-            return plus and minus and _contrast(source, plus, minus, round)
+            plus, minus = self._known(source.plus, t), self._known(source.minus, t)
+            return plus and minus and _contrast(source, plus, minus, t)
         if not isinstance(source, Measure | CellMeasure | ModelMeasure):
             return None
-        totals = self._sums.at(source.canonical, round)
-        return None if totals is None else Exact(totals, round << source.bits)
+        totals = self._sums.at(source.canonical, t)
+        return None if totals is None else Exact(totals, t << source.bits)
 
     def exact(
-        self, sources: Sequence[Source], round: int, progress: Progress | None = None
+        self, sources: Sequence[Source], t: int, progress: Progress | None = None
     ) -> list[Exact]:
         """What each source comes to over the snapshot of that round, in whole numbers.
 
         ``progress`` is told how many records a model has gone through.
         """
-        look = _Look(self, self._snapshot(round), round, progress)
+        look = _Look(self, self._snapshot(t), t, progress)
         parts = [part for source in sources for part in parts_of(source)]
         measures = {part.canonical: part for part in parts if isinstance(part, Measure)}
         look.sum(list(measures.values()))  # all in one pass
         return [look.at(source) for source in sources]
 
-    def sums(self, measures: Sequence[Measure], round: int) -> list[int]:
+    def sums(self, measures: Sequence[Measure], t: int) -> list[int]:
         """Exact sums over the snapshot of that round."""
-        return [exact.numerators[0] for exact in self.exact(measures, round)]
+        return [exact.numerators[0] for exact in self.exact(measures, t)]
 
     def register(self, statistic: Statistic) -> None:
         """Have the function of a registered statistic at hand."""
         self._statistics[statistic.name] = statistic
 
-    def gradients(self, form: FitForm, round: int) -> Gradients:
+    def gradients(self, form: FitForm, t: int) -> Gradients:
         """Features and target of a snapshot, ready for gradients."""
         from surehold.data.gradients import Gradients  # loads SciPy
 
-        return Gradients(form, self._snapshot(round).frame(0, round))
+        return Gradients(form, self._snapshot(t).frame(0, t))
 
     def statistic(self, source: CustomMeasure) -> Statistic:
         """A registered statistic, with its function."""
@@ -232,26 +232,26 @@ class RecordStore:
         stop = start + count
         return dump_rows(self._snapshot(stop).frame(start, stop).rows())
 
-    def _snapshot(self, round: int) -> PolarsEngine:
+    def _snapshot(self, t: int) -> PolarsEngine:
         """All records of that round, and what came since; nothing is added to it.
 
         So evaluations run side by side: they wait for each other only to load what is new.
         """
         with self._lock:
-            self._catch_up(round)
+            self._catch_up(t)
             return self._engine.frozen()
 
-    def _catch_up(self, round: int) -> None:
+    def _catch_up(self, t: int) -> None:
         """Load what has been appended since, whoever appended it."""
         engine, store = self._engine, self._ledger.store
-        if engine.size >= round:
+        if engine.size >= t:
             return
         # Before the segments: a seal in between leaves an overlap, not a gap.
         pending = store.pending(engine.size)
         segments = store.segments(engine.size)
         for segment, frame in zip(segments, read_segments(self._folder, segments), strict=True):
             engine.extend(frame.slice(max(engine.size - segment.start, 0)))
-        if engine.size >= round:
+        if engine.size >= t:
             return
         try:
             rows: list[Row] = []
@@ -269,9 +269,9 @@ class _Look:
     """One look at a snapshot: what several sources come to."""
 
     def __init__(
-        self, data: RecordStore, engine: PolarsEngine, round: int, progress: Progress | None
+        self, data: RecordStore, engine: PolarsEngine, t: int, progress: Progress | None
     ) -> None:
-        self._data, self._engine, self._round = data, engine, round
+        self._data, self._engine, self._round = data, engine, t
         self._sums: dict[str, Totals] = {}
         self._progress = progress
         self._gone_through = 0
@@ -281,26 +281,24 @@ class _Look:
         self._sums = self._data._sums.sum_up(measures, self._round, self._sum_measures)
 
     def at(self, source: Source) -> Exact:
-        data, round = self._data, self._round
+        data, t = self._data, self._round
         match source:
             case Measure():
-                return Exact(self._sums[source.canonical], round << source.bits)
+                return Exact(self._sums[source.canonical], t << source.bits)
             case Contrast(plus, minus):
-                return _contrast(source, self.at(plus), self.at(minus), round)
+                return _contrast(source, self.at(plus), self.at(minus), t)
             case CellMeasure():
-                sums = data._sums.sum_up([source], round, self._sum_cells)
-                return Exact(sums[source.canonical], round << source.bits)
+                sums = data._sums.sum_up([source], t, self._sum_cells)
+                return Exact(sums[source.canonical], t << source.bits)
             case ModelMeasure():
-                return Exact(
-                    self._model(data.model_store.attach_payload(source)), round << source.bits
-                )
+                return Exact(self._model(data.model_store.attach_payload(source)), t << source.bits)
             case ModelPairs():
                 return Exact(*self._ranking(data.model_store.attach_payload(source.measure)))
             case PairMeasure():
-                numerator, denominator = self._engine.pair_statistic(source, round)
+                numerator, denominator = self._engine.pair_statistic(source, t)
                 return Exact((numerator,), denominator)
             case CustomMeasure():
-                statistic, rows = data.statistic(source), self._engine.frame(0, round)
+                statistic, rows = data.statistic(source), self._engine.frame(0, t)
                 numerator, denominator = statistic.unit(source, rows)
                 return Exact((numerator,), denominator)
             case _:
@@ -341,10 +339,10 @@ class _Look:
                 self._progress(self._gone_through)
 
 
-def _contrast(source: Contrast, plus: Exact, minus: Exact, round: int) -> Exact:
+def _contrast(source: Contrast, plus: Exact, minus: Exact, t: int) -> Exact:
     """The difference of two shares, moved and scaled to [0, 1]."""
     difference = plus.numerators[0] - minus.numerators[0]
-    return Exact((difference + (round << source.bits),), round << (source.bits + 1))
+    return Exact((difference + (t << source.bits),), t << (source.bits + 1))
 
 
 def parts_of(source: Source) -> list[Source]:

@@ -120,10 +120,10 @@ class Statistic:
         return unit_of(source, self.value(snapshot), max(snapshot.height, 1)).as_integer_ratio()
 
 
-def unit_of(source: CustomMeasure, value: float, round: int) -> Fraction:
+def unit_of(source: CustomMeasure, value: float, t: int) -> Fraction:
     """A result as a unit. It is not rounded: what one record moves, it moves by no more."""
     above = Fraction(value) - Fraction(source.declared.low)
-    return min(above / Fraction(source.form.span_at(round)), Fraction(1))
+    return min(above / Fraction(source.form.span_at(t)), Fraction(1))
 
 
 def _check_names(given: object) -> tuple[str, ...]:
