@@ -229,7 +229,7 @@ def cases():
 def believed(graph):
     """What is believed of all values, or None."""
     try:
-        return rows.described(Graph.of(graph.SerializeToString()))
+        return rows.describe_values(Graph.of(graph.SerializeToString()))
     except (NotProven, InvalidInput):
         return None
 
@@ -292,7 +292,7 @@ def proven():
     return found
 
 
-@pytest.mark.parametrize("operator", [*rows._RULES, *rows._ML_RULES])
+@pytest.mark.parametrize("operator", [*rows._MAIN_RULES, *rows._ML_RULES])
 def test_every_rule_is_compared_with_the_runtime(proven, operator):
     assert proven.get(operator, 0) >= 1
 

@@ -12,7 +12,7 @@ from support.onnx_graphs import ml, model, refused
 from support.tree_ensembles import LEAF, chain, ensemble, nodes_of, weights_of
 from surehold.errors import InvalidInput
 from surehold.models.onnx import trees
-from surehold.models.onnx.preparation import prepared
+from surehold.models.onnx.preparation import prepare
 from surehold.models.onnx.trees import MOST_STEPS, check_trees, pad_trees
 
 
@@ -108,10 +108,10 @@ def test_ensembles_of_scikit_learn():
             options = {"zipmap": False} if is_classifier else None
             content = to_onnx(estimator, matrix[:1], options=options)
         expected = run(content, matrix)
-        found = run(prepared(content.SerializeToString()), matrix)
+        found = run(prepare(content.SerializeToString()), matrix)
         for one, other in zip(expected, found, strict=True):
             assert np.array_equal(one, other)
-        padded = onnx.load_model_from_string(prepared(content.SerializeToString()))
+        padded = onnx.load_model_from_string(prepare(content.SerializeToString()))
         forests = [node for node in padded.graph.node if node.op_type in trees.TREES]
         assert forests
         for node in forests:
@@ -153,7 +153,7 @@ def test_deep_trees_are_refused():
     refused(chain(9_000), "at most 64 steps.*limit the depth")
     refused(chain(MOST_STEPS + 1), "at most 64 steps")
     graph = chain(MOST_STEPS)
-    content = prepared(graph.SerializeToString())
+    content = prepare(graph.SerializeToString())
     [node] = onnx.load_model_from_string(content).graph.node
     assert steps(node) == {0: {MOST_STEPS}}
     matrix = np.stack([np.arange(-1.0, 70.0, dtype=np.float32)] * 3, axis=1)

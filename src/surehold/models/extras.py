@@ -11,7 +11,7 @@ from surehold.errors import MissingExtra
 EXTRA = "models"
 
 
-def needed(package: str, feature: str) -> Any:
+def load_package(package: str, feature: str) -> Any:
     """The package, or an error that says how to get it."""
     try:
         return import_module(package)
@@ -19,13 +19,13 @@ def needed(package: str, feature: str) -> Any:
         raise MissingExtra(feature, EXTRA) from error
 
 
-def require(package: str, feature: str) -> None:
+def require_package(package: str, feature: str) -> None:
     """The same for a package that only the child imports."""
     if find_spec(package) is None:
         raise MissingExtra(feature, EXTRA)
 
 
-def optional(package: str) -> Any | None:
+def load_optional(package: str) -> Any | None:
     """The package, if it is there."""
     try:
         return import_module(package)

@@ -16,7 +16,7 @@ def code_behind(model: Any, content: bytes) -> bytes:
     """
     found = _functions(model)
     missing = [function for function in found if function.__code__.co_code not in content]
-    return b"".join(repr(_described(function)).encode() for function in missing)
+    return b"".join(repr(_describe(function)).encode() for function in missing)
 
 
 def _functions(model: Any) -> list[types.FunctionType]:
@@ -31,7 +31,7 @@ def _functions(model: Any) -> list[types.FunctionType]:
     return [method] if isinstance(method, types.FunctionType) else []
 
 
-def _described(function: types.FunctionType) -> tuple[Any, ...]:
+def _describe(function: types.FunctionType) -> tuple[Any, ...]:
     defaults = (function.__defaults__, sorted((function.__kwdefaults__ or {}).items()))
     return (_constant(function.__code__), _constant(defaults))
 

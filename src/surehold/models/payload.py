@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from surehold.errors import InvalidInput
 from surehold.models.base import TRUTHS, Label
-from surehold.models.extras import needed
+from surehold.models.extras import load_package
 from surehold.models.function_code import code_behind
 
 Kind: TypeAlias = Literal["sklearn", "callable", "onnx"]
@@ -60,7 +60,7 @@ def payload_of(
     if isinstance(model, bytes | bytearray | memoryview):
         return _onnx(bytes(model), takes, classes)
     if isinstance(model, str | Path):
-        return _onnx(_read(model), takes, classes)
+        return _onnx(_read_file(model), takes, classes)
     if classes is not None:
         raise InvalidInput("classes", "left out: only an ONNX model may need them", classes)
     if isinstance(model, type):
@@ -93,7 +93,7 @@ def _estimator(model: Any, takes: Takes) -> ModelPayload:
     except Exception:
         by_value = True
     if by_value:
-        content = _pickled(model, f"a {name}")
+        content = _pickle(model, f"a {name}")
     else:
         # Once there and back: what was just fitted then has the bytes it has when it is read again
         # from a file, which differ in what the objects in it share.
@@ -170,14 +170,14 @@ def _classes(model: Any) -> tuple[Label, ...] | None:
 
 
 def _callable(model: Callable[..., Any], takes: Takes) -> ModelPayload:
-    content = _pickled(model, "a callable")
+    content = _pickle(model, "a callable")
     # The same function of a matrix and of an Arrow batch are two models.
     digest = _digest(content, code_behind(model, content), b"arrow" if takes == "arrow" else b"")
     return ModelPayload("callable", content, digest, takes, TRUTHS)
 
 
-def _pickled(model: object, what: str) -> bytes:
-    cloudpickle = needed("cloudpickle", f"{what} as a model")
+def _pickle(model: object, what: str) -> bytes:
+    cloudpickle = load_package("cloudpickle", f"{what} as a model")
     try:
         content: bytes = cloudpickle.dumps(model, _PROTOCOL)
     except Exception as error:
@@ -206,16 +206,16 @@ def _onnx(content: bytes, takes: Takes, classes: tuple[Label, ...] | None) -> Mo
 
 def _check_order(given: tuple[Label, ...], own: tuple[Label, ...]) -> None:
     """A model's own labels in another order would give every score to another class."""
-    if given != own and sorted(given, key=_written) == sorted(own, key=_written):
+    if given != own and sorted(given, key=_sort_key) == sorted(own, key=_sort_key):
         required = f"in the order in which the model has them: {', '.join(map(str, own))}"
         raise InvalidInput("classes", required, ", ".join(map(str, given)))
 
 
-def _written(label: Label) -> str:
+def _sort_key(label: Label) -> str:
     return str(float(label)) if isinstance(label, int | float) else f"'{label}'"
 
 
-def _read(file: str | Path) -> bytes:
+def _read_file(file: str | Path) -> bytes:
     path = Path(file)
     if path.suffix.lower() != ".onnx":
         required = "a file that ends in .onnx, an estimator or a callable"

@@ -17,7 +17,7 @@ from surehold.data.process.runner import ModelLimits, ModelRunner
 from surehold.errors import InvalidInput
 from surehold.models.onnx import file_parts
 from surehold.models.onnx import graph as graph_module
-from surehold.models.onnx.row_proof import is_rowwise, only_single
+from surehold.models.onnx.row_proof import is_rowwise
 from surehold.models.payload import payload_of
 from surehold.queries import Schema
 
@@ -256,7 +256,7 @@ def test_a_converted_estimator_of_every_kind_that_was_fine_is_so():
 
             estimator.fit(matrix, truth)
             content = to_onnx(estimator, matrix[:1]).SerializeToString()
-        assert only_single(content)
+        assert not is_rowwise(content)
         payload = payload_of(content)
         with ModelRunner(payload, features, "labels", ModelLimits(10.0, 60.0)) as runner:
             [result] = runner.evaluate([frame])

@@ -17,7 +17,7 @@ from support.row_mixing import TREE, session
 from surehold.data.process.onnx_evaluator import nothing_opened
 from surehold.data.process.runner import ModelRunner
 from surehold.models.onnx.graph import Graph
-from surehold.models.onnx.row_proof import is_rowwise, only_single
+from surehold.models.onnx.row_proof import is_rowwise
 from surehold.models.payload import payload_of
 from surehold.queries import Schema
 
@@ -307,7 +307,7 @@ def test_sizes_that_no_record_decides():
         output=("y", FLOAT, [None, 3]),
     )
     content = graph.SerializeToString()
-    assert only_single(content)
+    assert not is_rowwise(content)
     features = Schema.of(dict.fromkeys("abc", "float"))
     with ModelRunner(payload_of(content), features, "scores") as runner:
         frame = pl.DataFrame({name: [1.0, 2.0, 3.0] for name in "abc"})

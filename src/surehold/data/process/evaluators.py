@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from surehold.data.process.blocks import Form
 from surehold.models.base import Unfit
-from surehold.models.extras import optional
+from surehold.models.extras import load_optional
 
 Want: TypeAlias = Literal["labels", "scores"]
 Columns: TypeAlias = Sequence[tuple[str, str]]
@@ -59,7 +59,7 @@ class EstimatorEvaluator(Evaluator):
                 raise Unfit("it was fitted on a matrix, and there are texts among the features")
             self.form = "arrow"
         named = getattr(self._model, "feature_names_in_", None) is not None
-        self._pandas = optional("pandas") if named or self.form == "arrow" else None
+        self._pandas = load_optional("pandas") if named or self.form == "arrow" else None
         self._names = [name for name, _ in self.columns]
         classes = getattr(self._model, "classes_", None)
         self._classes = None if classes is None else np.asarray(classes)

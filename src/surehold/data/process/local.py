@@ -29,7 +29,7 @@ from surehold.data.process.probe import Probe, check_slip, sizes
 from surehold.data.process.trial import Trial
 from surehold.errors import InvalidInput
 from surehold.models.base import Unfit
-from surehold.models.extras import optional
+from surehold.models.extras import load_optional
 from surehold.models.payload import ModelPayload, pickled_modules
 from surehold.queries import ColumnType, Schema
 
@@ -205,7 +205,7 @@ class _OneThreadEach:
     def __enter__(self) -> None:
         with self._lock:
             self._inside += 1
-            pools = optional("threadpoolctl")
+            pools = load_optional("threadpoolctl")
             if self._inside == 1 and pools is not None:
                 self._controller = self._controller or pools.ThreadpoolController()
                 self._limits = self._controller.limit(limits=1, user_api="blas")

@@ -24,9 +24,9 @@ from surehold.data.process.evaluators import (
     indices,
 )
 from surehold.models.base import Label, Unfit
-from surehold.models.extras import needed
+from surehold.models.extras import load_package
 from surehold.models.onnx.classes import MOST_WIDTH
-from surehold.models.onnx.preparation import prepared
+from surehold.models.onnx.preparation import prepare
 
 _NUMBERS: Mapping[str, type[Any]] = {
     "tensor(float)": np.float32,
@@ -50,7 +50,7 @@ class OnnxEvaluator(Evaluator):
     def __init__(
         self, content: bytes, columns: Columns, want: Want, classes: Sequence[Label] | None
     ) -> None:
-        self._session = _session(prepared(content))
+        self._session = _session(prepare(content))
         self.width = 0
         self._inputs = self._session.get_inputs()
         for given in self._inputs:
@@ -245,7 +245,7 @@ def nothing_opened() -> Iterator[None]:
 
 
 def _session(content: bytes) -> Any:
-    runtime = needed("onnxruntime", "an ONNX model")
+    runtime = load_package("onnxruntime", "an ONNX model")
     runtime.set_default_logger_severity(4)
     runtime.disable_telemetry_events()
     options = runtime.SessionOptions()

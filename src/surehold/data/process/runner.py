@@ -40,7 +40,7 @@ from surehold.data.process.local import LocalEvaluation, local_model
 from surehold.data.process.probe import Probe, probed
 from surehold.data.process.trial import most_calls
 from surehold.errors import InvalidInput
-from surehold.models.extras import require
+from surehold.models.extras import require_package
 from surehold.models.payload import ModelPayload
 from surehold.queries import ColumnType, Schema
 
@@ -122,10 +122,10 @@ class ModelRunner:
         self.limits = ModelLimits() if limits is None else limits
         self._cell = cell
         if payload.kind == "onnx":
-            from surehold.models.onnx.row_proof import only_single
+            from surehold.models.onnx.row_proof import is_rowwise
 
-            require("onnxruntime", "evaluating an ONNX model")
-            if only_single(payload.content):
+            require_package("onnxruntime", "evaluating an ONNX model")
+            if not is_rowwise(payload.content):
                 self._cell = 1
         self._local = local_model(payload, features, want, cell)
         self._crew: Crew | None = None

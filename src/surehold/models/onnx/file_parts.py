@@ -124,7 +124,7 @@ def _walk(model: Any) -> Iterator[Any]:
 
 def _size(tensor: Any) -> int:
     """How many numbers a tensor declares, which must be as many as it has."""
-    kinds = _stored()
+    kinds = _storage()
     if tensor.data_type not in kinds or tensor.HasField("segment"):
         raise refusal("of constants of usual types", tensor.name)
     size, field = kinds[tensor.data_type]
@@ -145,7 +145,7 @@ def _long_text(part: Any) -> Exception:
     return refusal(f"of texts of at most {LONGEST_TEXT:,} bytes", part.name)
 
 
-def _stored() -> Mapping[int, tuple[int, str]]:
+def _storage() -> Mapping[int, tuple[int, str]]:
     """For each type the bytes of a number (0: any), and its field unless it is in raw_data."""
     kinds = onnx().TensorProto
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from surehold.errors import InvalidInput
-from surehold.models.extras import needed
+from surehold.models.extras import load_package
 
 MAIN, ML = "", "ai.onnx.ml"
 """The two domains of operators that are evaluated here."""
@@ -13,7 +13,7 @@ MAIN, ML = "", "ai.onnx.ml"
 
 def onnx() -> Any:
     """The package, loaded when it is first used."""
-    return needed("onnx", "an ONNX model")
+    return load_package("onnx", "an ONNX model")
 
 
 def domain_of(named: Any) -> str:

@@ -6,6 +6,7 @@ or replaced here by what does the same for all that the operator is defined for.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -20,15 +21,15 @@ _OLDEST = 9
 """The first opset with the operators that keep an index in range."""
 
 
-def prepared(content: bytes) -> bytes:
-    """As it was read when its rows were looked at, and nothing that could be read otherwise.
+def prepare(content: bytes) -> bytes:
+    """The model with only what was read when it was checked, and changed in four ways.
 
-    With the matrix in the place of a list of dictionaries, which would take long to make; with
-    categories that are unknown as none of the known ones; with every index of a record's in range;
-    and with ways of one length through every tree.
+    It gives a matrix instead of a list of dictionaries, which would take long to make; takes an
+    unknown category as none of the known ones; keeps every index of a record's in range; and has
+    paths of one length through every tree.
     """
-    package = onnx()
-    model = package.load_model_from_string(content)
+    helper, kinds = onnx().helper, onnx().TensorProto
+    model = onnx().load_model_from_string(content)
     model.DiscardUnknownFields()
     # What is said about it besides, which may be wrong; the runtime finds out for itself.
     for field in ("value_info", "quantization_annotation", "metadata_props"):
@@ -38,21 +39,18 @@ def prepared(content: bytes) -> bytes:
     for output in model.graph.output:
         node = mapped.get(output.name)
         if node is not None:
-            tensor = package.helper.make_tensor_value_info(
-                output.name, package.TensorProto.FLOAT, None
-            )
-            output.CopyFrom(tensor)
-            node.CopyFrom(package.helper.make_node("Identity", [node.input[0]], [output.name]))
+            output.CopyFrom(helper.make_tensor_value_info(output.name, kinds.FLOAT, None))
+            node.CopyFrom(helper.make_node("Identity", [node.input[0]], [output.name]))
     for node in model.graph.node:
         if node.op_type in TREES:
             pad_trees(node)
         elif node.op_type == "OneHotEncoder":
             kept = [each for each in node.attribute if each.name != "zeros"]
             del node.attribute[:]
-            node.attribute.extend([*kept, package.helper.make_attribute("zeros", 1)])
+            node.attribute.extend([*kept, helper.make_attribute("zeros", 1)])
     _keep_in_range(model)
-    content = model.SerializeToString()
-    return content
+    prepared: bytes = model.SerializeToString()
+    return prepared
 
 
 def _keep_in_range(model: Any) -> None:
@@ -76,11 +74,11 @@ def _keep_in_range(model: Any) -> None:
     constants: dict[str, Any] = {}
     for at, node in enumerate(graph.node):
         if _is_open(node, constant):
-            bounded = _bounded(node, f"{prefix}_{at}", constants)
+            bounded = _clamp_index(node, f"{prefix}_{at}", constants)
             made += bounded
             node.input[1] = bounded[-1].output[0]
         made.append(node)
-    nodes = [_copy(node) for node in made]
+    nodes = list(map(copy.deepcopy, made))  # they are gone with the list that they are in
     del graph.node[:]
     graph.node.extend(nodes)
     from_array: Callable[..., Any] = onnx().numpy_helper.from_array
@@ -91,7 +89,7 @@ def _is_open(node: Any, constant: set[str]) -> bool:
     return node.op_type in _INDEXED and len(node.input) > 1 and node.input[1] not in constant
 
 
-def _bounded(node: Any, prefix: str, constants: dict[str, Any]) -> list[Any]:
+def _clamp_index(node: Any, prefix: str, constants: dict[str, Any]) -> list[Any]:
     """The nodes by which the nearest index in range takes the place of any other.
 
     Gather counts negative ones from the end, ArrayFeatureExtractor has none.
@@ -99,29 +97,23 @@ def _bounded(node: Any, prefix: str, constants: dict[str, Any]) -> list[Any]:
     make_node = onnx().helper.make_node
     made: list[Any] = []
 
-    def found(operator: str, *given: str, **attributes: int) -> str:
+    def add(operator: str, *given: str, **attributes: int) -> str:
         made.append(make_node(operator, given, [f"{prefix}_{len(made)}"], **attributes))
         return f"{prefix}_{len(made) - 1}"
 
-    def fixed(value: int) -> str:
+    def constant(value: int) -> str:
         name = f"{prefix}_of_{value}"
         constants[name] = np.array(value)
         return name
 
-    axis, first = -1, fixed(0)
+    axis, first = -1, constant(0)
     if node.op_type == "Gather":
         axis = next((int(each.i) for each in node.attribute if each.name == "axis"), 0)
-    size = found("Gather", found("Shape", node.input[0]), fixed(axis))
-    last = found("Sub", size, fixed(1))
+    size = add("Gather", add("Shape", node.input[0]), constant(axis))
+    last = add("Sub", size, constant(1))
     if node.op_type == "Gather":
-        first = found("Sub", first, size)
-    index = found("Cast", node.input[1], to=7)
-    index = found("Where", found("Less", index, first), first, index)
-    found("Where", found("Greater", index, last), last, index)
+        first = add("Sub", first, size)
+    index = add("Cast", node.input[1], to=7)
+    index = add("Where", add("Less", index, first), first, index)
+    add("Where", add("Greater", index, last), last, index)
     return made
-
-
-def _copy(node: Any) -> Any:
-    copied = type(node)()
-    copied.CopyFrom(node)
-    return copied

@@ -10,7 +10,7 @@ wrong width is a way to mix rows, by a reshape. A test compares the two for ever
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ Or Pow PRelu Sub Sum Where Xor"""
 _REDUCE = """ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin
 ReduceProd ReduceSumSquare"""
 
-_RULES: Mapping[str, Rule] = {
+_MAIN_RULES: Mapping[str, Rule] = {
     **dict.fromkeys(_UNARY.split(), op.unary),
     **dict.fromkeys(_BROADCAST.split(), op.broadcast),
     **dict.fromkeys(_REDUCE.split(), op.reduce(since=18)),
@@ -78,142 +78,119 @@ _ML_RULES: Mapping[str, Rule] = {
 def is_rowwise(content: bytes) -> bool:
     """Whether each output row is proven to depend on its input row alone.
 
-    InvalidInput for models that are refused, however many records they are given (:mod:`.graph`).
+    If not, the model must be given one record at a time. InvalidInput for models that are refused,
+    however many records they are given (:mod:`.graph`).
     """
     try:
-        described(Graph.of(content))
+        describe_values(Graph.of(content))
     except NotProven:
         return False
     return True
 
 
-def described(graph: Graph) -> dict[str, Value]:
+def describe_values(graph: Graph) -> dict[str, Value]:
     """What is proven of each value of a graph by its name; NotProven if not of all."""
-    walk = _Walk(graph)
-    walk.walk()
+    walk = _Walk(graph.model.opset_import)
+    for tensor in graph.graph.initializer:
+        walk.define(tensor.name, Constant(_array(tensor)))
+    for given in graph.graph.input:  # one that is an initializer, too, is defined twice
+        walk.define(given.name, _input_rows(given))
+    for node in graph.graph.node:
+        walk.take(node)
+    for output in graph.graph.output:
+        if not isinstance(walk.values.get(output.name), Rows | Maps):
+            raise NotProven
     return walk.values
 
 
-def only_single(content: bytes) -> bool:
-    """Whether a model must be given one record at a time."""
-    return not is_rowwise(content)
-
-
 class _Walk:
-    def __init__(self, graph: Graph) -> None:
-        self._onnx = onnx()
-        self._graph = graph
-        self._opsets = self._versions()
+    """Through the nodes, in their order; NotProven if in doubt."""
+
+    def __init__(self, opsets: Any) -> None:
+        self._opsets: dict[str, int] = {}
+        for opset in opsets:
+            if self._opsets.setdefault(domain_of(opset), int(opset.version)) != opset.version:
+                raise NotProven
+        if self._opsets.get(MAIN, _OLDEST) < _OLDEST:
+            raise NotProven
         self.values: dict[str, Value] = {}
 
-    def walk(self) -> None:
-        """Through all nodes, in their order, to the outputs; NotProven if in doubt."""
-        graph = self._graph.graph
-        for tensor in graph.initializer:
-            self._define(tensor.name, Constant(self._array(tensor)))
-        for given in graph.input:  # one that is an initializer, too, is defined twice
-            self._define(given.name, self._input(given))
-        for node in graph.node:
-            self._take(node)
-        for output in graph.output:
-            if not isinstance(self.values.get(output.name), Rows | Maps):
-                raise NotProven
-
-    def _take(self, node: Any) -> None:
-        domain = domain_of(node)
-        rules = {MAIN: _RULES, ML: _ML_RULES}.get(domain)
-        if rules is None or domain not in self._opsets:
-            raise NotProven
-        call = Call(
-            node.op_type,
-            [self.values[name] if name else None for name in self._known(node.input)],
-            self._attributes(node),
-            self._opsets[domain],
-            len(node.output),
-        )
-        if domain == MAIN and node.op_type == "Constant":
-            found: list[Value] = [self._constant(call)]
-        elif node.op_type in rules:
-            found = rules[node.op_type](call)
-        else:
-            raise NotProven
-        if len(found) < len(node.output):
-            raise NotProven
-        for name, value in zip(node.output, found, strict=False):
-            if name:
-                self._define(name, value)
-
-    def _known(self, names: Any) -> list[str]:
-        if any(name and name not in self.values for name in names):
-            raise NotProven
-        return list(names)
-
-    def _define(self, name: str, value: Value) -> None:
+    def define(self, name: str, value: Value) -> None:
         if not name or name in self.values:
             raise NotProven
         self.values[name] = value
 
-    def _input(self, given: Any) -> Rows:
-        """As the runtime checks it: the number of axes, and their sizes where they are numbers."""
-        if given.type.WhichOneof("value") != "tensor_type":
+    def take(self, node: Any) -> None:
+        domain = domain_of(node)
+        if domain not in self._opsets or any(
+            name and name not in self.values for name in node.input
+        ):
             raise NotProven
-        tensor = given.type.tensor_type
-        if not tensor.HasField("shape") or not tensor.shape.dim:
+        rule = _RULES.get((domain, node.op_type))
+        if rule is None:
             raise NotProven
-        first, *others = tensor.shape.dim
-        if first.HasField("dim_value"):
+        given = [self.values[name] if name else None for name in node.input]
+        opset, outputs = self._opsets[domain], len(node.output)
+        found = rule(Call(node.op_type, given, _attributes(node), opset, outputs))
+        if len(found) < outputs:
             raise NotProven
-        sizes = [int(dim.dim_value) if dim.HasField("dim_value") else None for dim in others]
-        if any(size is not None and size < 1 for size in sizes):
-            raise NotProven
-        return Rows(tuple(sizes))
+        for name, value in zip(node.output, found, strict=False):
+            if name:
+                self.define(name, value)
 
-    def _constant(self, call: Call) -> Constant:
-        if len(call.attributes) != 1 or call.given:
-            raise NotProven
-        [(name, value)] = call.attributes.items()
-        if name == "value":
-            return Constant(self._array(value))
-        if name in ("value_int", "value_ints", "value_float", "value_floats"):
-            return Constant(np.array(value))
+
+def _input_rows(given: Any) -> Rows:
+    """As the runtime checks it: the number of axes, and their sizes where they are numbers."""
+    if given.type.WhichOneof("value") != "tensor_type":
         raise NotProven
+    tensor = given.type.tensor_type
+    if not tensor.HasField("shape") or not tensor.shape.dim:
+        raise NotProven
+    first, *others = tensor.shape.dim
+    sizes = [int(dim.dim_value) if dim.HasField("dim_value") else None for dim in others]
+    if first.HasField("dim_value") or any(size is not None and size < 1 for size in sizes):
+        raise NotProven
+    return Rows(tuple(sizes))
 
-    def _array(self, tensor: Any) -> Any:
-        try:
-            return self._onnx.numpy_helper.to_array(tensor)
-        except Exception:
-            raise NotProven from None
 
-    def _attributes(self, node: Any) -> dict[str, Any]:
-        kinds = self._onnx.AttributeProto
-        found: dict[str, Any] = {}
-        for attribute in node.attribute:
-            if attribute.name in found or attribute.ref_attr_name:
-                raise NotProven
-            match attribute.type:
-                case kinds.INT:
-                    value: Any = int(attribute.i)
-                case kinds.INTS:
-                    value = [int(number) for number in attribute.ints]
-                case kinds.TENSOR:
-                    value = attribute.t
-                case kinds.FLOAT:
-                    value = float(attribute.f)
-                case kinds.FLOATS:
-                    value = [float(number) for number in attribute.floats]
-                case kinds.STRING | kinds.STRINGS | kinds.TENSORS:
-                    value = None
-                case _:
-                    raise NotProven
-            found[attribute.name] = value
-        return found
+def _constant(call: Call) -> list[Value]:
+    if len(call.attributes) != 1 or call.given:
+        raise NotProven
+    [(name, value)] = call.attributes.items()
+    if name == "value":
+        return [Constant(_array(value))]
+    if name in ("value_int", "value_ints", "value_float", "value_floats"):
+        return [Constant(np.array(value))]
+    raise NotProven
 
-    def _versions(self) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for opset in self._graph.model.opset_import:
-            domain = domain_of(opset)
-            if found.setdefault(domain, int(opset.version)) != opset.version:
-                raise NotProven
-        if found.get(MAIN, _OLDEST) < _OLDEST:
+
+def _array(tensor: Any) -> Any:
+    try:
+        return onnx().numpy_helper.to_array(tensor)
+    except Exception:
+        raise NotProven from None
+
+
+def _attributes(node: Any) -> dict[str, Any]:
+    kinds = onnx().AttributeProto
+    read: dict[int, Callable[[Any], Any]] = {
+        kinds.INT: lambda attribute: int(attribute.i),
+        kinds.INTS: lambda attribute: [int(number) for number in attribute.ints],
+        kinds.TENSOR: lambda attribute: attribute.t,
+        kinds.FLOAT: lambda attribute: float(attribute.f),
+        kinds.FLOATS: lambda attribute: [float(number) for number in attribute.floats],
+        **dict.fromkeys((kinds.STRING, kinds.STRINGS, kinds.TENSORS), lambda attribute: None),
+    }
+    found: dict[str, Any] = {}
+    for attribute in node.attribute:
+        if attribute.name in found or attribute.ref_attr_name or attribute.type not in read:
             raise NotProven
-        return found
+        found[attribute.name] = read[attribute.type](attribute)
+    return found
+
+
+_RULES: Mapping[tuple[str, str], Rule] = {
+    **{(MAIN, name): rule for name, rule in _MAIN_RULES.items()},
+    **{(ML, name): rule for name, rule in _ML_RULES.items()},
+    (MAIN, "Constant"): _constant,
+}

@@ -101,7 +101,7 @@ def arg_reduce(call: Call) -> list[Value]:
     """ArgMax and ArgMin."""
     rows = call.rows()
     axis = axis_of(call.integer("axis", 0), rows.rank)
-    return [_reduced(rows, {axis}, call.integer("keepdims", 1))]
+    return [_reduce_axes(rows, {axis}, call.integer("keepdims", 1))]
 
 
 def reduce(since: int) -> Rule:
@@ -113,12 +113,12 @@ def reduce(since: int) -> Rule:
         if not axes:
             raise NotProven
         chosen = {axis_of(axis, rows.rank) for axis in axes}
-        return [_reduced(rows, chosen, call.integer("keepdims", 1))]
+        return [_reduce_axes(rows, chosen, call.integer("keepdims", 1))]
 
     return rule
 
 
-def _reduced(rows: Rows, axes: set[int], keep: int) -> Rows:
+def _reduce_axes(rows: Rows, axes: set[int], keep: int) -> Rows:
     dims: list[int | None] = []
     for at, dim in enumerate(rows.dims, 1):
         if at not in axes:
@@ -183,7 +183,7 @@ def reshape(call: Call) -> list[Value]:
             raise NotProven
         rest.append(rows.dims[at - 1] if size == 0 else size)
     if shape[0] == 0:
-        return [Rows(_filled(rest, rows.size))]
+        return [Rows(_fill_in(rest, rows.size))]
     if shape[0] == -1:
         known = [size for size in rest if size is not None and size > 0]
         if rows.size and len(known) == len(rest) and math.prod(known) == rows.size:
@@ -191,8 +191,8 @@ def reshape(call: Call) -> list[Value]:
     raise NotProven
 
 
-def _filled(rest: Sequence[int | None], size: int | None) -> tuple[int | None, ...]:
-    """With what -1 stands for, if it can be told."""
+def _fill_in(rest: Sequence[int | None], size: int | None) -> tuple[int | None, ...]:
+    """With what -1 stands for, if that is known."""
     others = [dim for dim in rest if dim != -1]
     if -1 not in rest:
         return tuple(rest)
@@ -217,7 +217,7 @@ def squeeze(call: Call) -> list[Value]:
     axes = call.integers("axes", 1, 13)
     if not axes:
         raise NotProven
-    return [_reduced(rows, {axis_of(axis, rows.rank) for axis in axes}, keep=0)]
+    return [_reduce_axes(rows, {axis_of(axis, rows.rank) for axis in axes}, keep=0)]
 
 
 def unsqueeze(call: Call) -> list[Value]:

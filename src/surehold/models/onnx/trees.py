@@ -1,9 +1,9 @@
-"""Tree ensembles of ONNX models: what is refused, and the form in which all ways are equally long.
+"""Tree ensembles of ONNX models: what is refused, and how all paths become equally long.
 
-A tree takes a record's time by the length of its way to a leaf, which tells where it went. So every
-tree is padded before it is evaluated: nodes whose two branches lead to the same next node are put
-in where a way is shorter than the longest, and every record walks as many steps as any other. What
-comes out is the same to the last bit, as the same leaves are reached.
+The time that a tree takes for a record shows how long its path to a leaf is, and so where it went.
+So every tree is padded before it is evaluated: where a path is shorter than the longest, nodes are
+put in whose two branches lead to the same next node, and every record takes as many steps as any
+other. The result is the same to the last bit, as the same leaves are reached.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Integers = NDArray[np.int64]
 class _Forest:
     """The nodes of all trees: which tree each is in, and where its branches lead (-1 for leaves).
 
-    ``level`` is the longest way to a node from the root, and for a leaf the longest to any leaf of
-    its tree.
+    ``level`` is the length of the path to a node from the root, and for a leaf that of the longest
+    path to any leaf of its tree.
     """
 
     names: Integers
@@ -50,17 +50,17 @@ class _Forest:
 
 
 def check_trees(node: Any) -> None:
-    """Refuse trees in which one could go round, that are too deep, or too large once padded."""
+    """Refuse trees with cycles, and those that are too deep or too large once padded."""
     forest = _forest(node)
     size = len(forest.names) + sum(int(gap.sum()) for gap in forest.gaps)
     if size > MOST_TREE_NODES:
-        required = f"of trees of at most {MOST_TREE_NODES:,} nodes, all ways equally long"
+        required = f"of trees of at most {MOST_TREE_NODES:,} nodes, with all paths equally long"
         raise refusal(required, f"of {size:,}", "limit the depth of its trees")
     _check_weights(node, forest)
 
 
 def pad_trees(node: Any) -> None:
-    """Lengthen every way to that of the longest in its tree."""
+    """Make every path as long as the longest in its tree."""
     forest = _forest(node)
     gaps = forest.gaps
     if not any(gap.any() for gap in gaps):
@@ -88,7 +88,7 @@ def pad_trees(node: Any) -> None:
     order = np.lexsort([level, tree])  # every node before those that it leads to
     given = attributes_of(node)
     for name in given:
-        if name.startswith("nodes_") and name not in _WAYS:
+        if name.startswith("nodes_") and name not in _LINKS:
             _reorder(given[name], source[order])
     leaves = np.concatenate([forest.is_leaf, np.zeros(len(origin), np.bool_)])
     for name, values in (
@@ -100,7 +100,7 @@ def pad_trees(node: Any) -> None:
         given[name].ints.extend(values[order].tolist())
 
 
-_WAYS = ("nodes_nodeids", "nodes_truenodeids", "nodes_falsenodeids")
+_LINKS = ("nodes_nodeids", "nodes_truenodeids", "nodes_falsenodeids")
 
 
 def _forest(node: Any) -> _Forest:
@@ -118,7 +118,7 @@ def _forest(node: Any) -> _Forest:
     trees, names, *ids = lists
     is_leaf = np.array([mode == b"LEAF" for mode in modes])
     inner = np.flatnonzero(~is_leaf)
-    # Places of (tree, node), both made dense, so that they are told by one number; trees in the
+    # Places of (tree, node), both made dense, so that one number says which; trees in the
     # order in which they come.
     _, first, tree_of = np.unique(trees, return_index=True, return_inverse=True)
     tree_of = np.argsort(np.argsort(first))[tree_of]
@@ -148,7 +148,7 @@ def _forest(node: Any) -> _Forest:
 def _levels(
     node: Any, tree: Integers, branches: tuple[Integers, Integers], is_leaf: NDArray[np.bool_]
 ) -> Integers:
-    """The longest way to each node, all leaves of a tree at the level of the last."""
+    """The length of the path to each node, all leaves of a tree at the level of the last."""
     level = np.zeros(len(tree), np.int64)
     parents = np.bincount(np.concatenate([branch[~is_leaf] for branch in branches]))
     parents = np.pad(parents, (0, len(tree) - len(parents)))
@@ -164,8 +164,8 @@ def _levels(
         if not len(inner):
             break
         if depth > MOST_STEPS:
-            required = f"of trees in which a way has at most {MOST_STEPS} steps"
-            raise refusal(required, "of deeper ones", "limit the depth of its trees")
+            required = f"of trees with paths of at most {MOST_STEPS} steps"
+            raise refusal(required, "deeper", "limit the depth of its trees")
         at = np.unique(np.concatenate([branch[inner] for branch in branches]))
         level[at] = depth
     last = np.zeros(int(tree.max()) + 1, np.int64)
@@ -174,7 +174,7 @@ def _levels(
 
 
 def _check_weights(node: Any, forest: _Forest) -> None:
-    """That all leaves have equally many, or a record's time would tell which leaf it came to."""
+    """That all leaves have equally many, or the time would show which leaf a record reaches."""
     given = attributes_of(node)
     kind = "class" if node.op_type == "TreeEnsembleClassifier" else "target"
     trees, names = (
