@@ -162,7 +162,7 @@ def test_deep_trees_are_refused():
 
 def test_large_ensembles_are_refused(monkeypatch):
     monkeypatch.setattr(trees, "MOST_TREE_NODES", 100)
-    refused(chain(20), "all ways equally long")  # 41 nodes, and 190 that would be put in
+    refused(chain(20), "all paths equally long")  # 41 nodes, and 190 that would be put in
     check_trees(chain(8).graph.node[0])
 
 
