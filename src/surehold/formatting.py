@@ -100,3 +100,8 @@ def percent(beta: float) -> str:
     """
     confidence = 100 * (1 - Decimal(repr(beta)))
     return f"{confidence.normalize():f}%"
+
+
+def shorten(text: str, most: int = 40) -> str:
+    """A text of at most so many characters, the rest of it as dots."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -159,8 +159,8 @@ TABLE = {
     "auc_pairs": Entry("auc_pairs(x, ill)"),
     "model_pairs": Entry(auc(BINARY, **OF_ILL).parts[0], models=True),
     "model_pairs of a callable": Entry(auc(CALLABLE, **OF_ILL).parts[0], models=True),
-    "statistic": Entry(statistic("farthest").resolved(STATISTICS[0].declared), 1 / ROOM**2),
-    "slow statistic": Entry(statistic("slow").resolved(STATISTICS[1].declared), 0.998),
+    "statistic": Entry(statistic("farthest").resolve(STATISTICS[0].declared), 1 / ROOM**2),
+    "slow statistic": Entry(statistic("slow").resolve(STATISTICS[1].declared), 0.998),
     "select": Entry(select(["ill", "not ill", "mean(x, 0, 1)", "mean(n, 0, 1)"], price=9)),
     "select of pairs": Entry("select(highest, 3, variance(x, 0, 1), auc_pairs(x, ill))"),
     "select of models": Entry(

@@ -1,12 +1,12 @@
 """The rules that every attacker and every defender keeps; found by introspection."""
 
 import inspect
-from contextlib import contextmanager
 from functools import lru_cache
 
 import numpy as np
 import pytest
 
+from support.cases import case
 from support.lab_worlds import Spy, tallied
 from surehold.errors import NotApplicable, Unreachable
 from surehold.lab import (
@@ -145,16 +145,6 @@ def analyse(attacker, setting, guard_of):
     return analysis, spy
 
 
-@contextmanager
-def labelled(*names):
-    """Say which case of a loop it was that failed."""
-    try:
-        yield
-    except BaseException as error:
-        error.add_note(", ".join(names))
-        raise
-
-
 def check_analysis(analysis, spy, setting):
     assert sum(call.asked for call in spy.calls) <= setting.queries
     assert analysis.tally == tallied(spy.calls)
@@ -194,7 +184,7 @@ def test_every_attacker_and_every_defender_keep_to_the_rules(attacker):
     for name, setting in applicable(attacker, SETTINGS):
         played = 0
         for defender in DEFENDERS:
-            with labelled(name, defender.name):
+            with case(name, defender.name):
                 analysis = analyse(attacker, setting, defender.guard)
                 if analysis is not None:
                     played += 1
@@ -215,7 +205,7 @@ def check_rules(analysis, spy, setting, defender):
 def test_attackers_cope_with_any_defender(attacker):
     for name, setting in applicable(attacker, ["growing", "static", "two", "thirty"]):
         for difficulty, guard in DIFFICULT.items():
-            with labelled(name, difficulty):
+            with case(name, difficulty):
                 analysis, spy = analyse(attacker, setting, lambda *_, guard=guard: guard())
                 check_analysis(analysis, spy, setting)
 

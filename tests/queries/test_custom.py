@@ -24,9 +24,9 @@ def test_by_name():
 
 
 def test_as_registered():
-    query = statistic("drift").resolved(DECLARED)
+    query = statistic("drift").resolve(DECLARED)
     assert query.canonical == "statistic('drift', 2, 0.5, -1, 1)"
-    assert query_of(query.canonical) == query == query.resolved(DECLARED)
+    assert query_of(query.canonical) == query == query.resolve(DECLARED)
     assert query.to_dict() == {
         "kind": "statistic",
         "name": "drift",
@@ -41,7 +41,7 @@ def test_as_registered():
 
 
 def test_forms():
-    form = statistic("drift").resolved(DECLARED).form(SCHEMA)
+    form = statistic("drift").resolve(DECLARED).form(SCHEMA)
     assert (form.price, form.slots, form.needs) == (1, 1, "low-sensitivity")
     assert (form.low, form.high, form.power) == (-1, 1, 0.5)
     assert isinstance(form.source, CustomMeasure)
@@ -78,7 +78,7 @@ def test_sizes_beyond_are_refused():
 def test_an_analyst_declares_nothing():
     claimed = query_of("statistic('drift', 1, 1, 0, 1)")
     with pytest.raises(InvalidQuery, match="other numbers"):
-        claimed.resolved(DECLARED)
+        claimed.resolve(DECLARED)
 
 
 @pytest.mark.parametrize(

@@ -216,13 +216,13 @@ def test_a_quotient_is_an_interval_or_nothing(one, other, amount, share):
 
 def test_a_rate_is_undetermined_where_there_may_be_nobody():
     query = rate("ill", given="n > 3")
-    told = query.told([[reading(0.1, 0.0, 0.2)], [reading(0.1, 0.0, 0.2)]])
+    told = query.derive([[reading(0.1, 0.0, 0.2)], [reading(0.1, 0.0, 0.2)]])
     assert told == {"kind": "estimate", "value": None, "interval": None, "range": [0.0, 1.0]}
-    told = query.told([[reading(0.1, 0.05, 0.15)], [reading(0.4, 0.3, 0.5)]])
+    told = query.derive([[reading(0.1, 0.05, 0.15)], [reading(0.4, 0.3, 0.5)]])
     assert told["value"] == pytest.approx(0.25)
     assert told["interval"] == pytest.approx([0.1, 0.5])
     mean_ = rate("x", given="n > 3", low=10, high=20)
-    told = mean_.told([[reading(12, 11, 13)], [reading(0.5, 0.4, 0.6)]])
+    told = mean_.derive([[reading(12, 11, 13)], [reading(0.5, 0.4, 0.6)]])
     assert told["value"] == pytest.approx(14)
     assert told["interval"] == pytest.approx([10 + 1 / 0.6, 10 + 3 / 0.4])
     assert told["range"] == [10.0, 20.0]
@@ -251,7 +251,7 @@ def test_verdicts(interval, at_least, at_most):
     """The limit itself is on the right side of both."""
     value = None if interval is None else interval[0]
     parts = [[Reading(value, interval)]]
-    told = gate("ill", at_least=0.5).told(parts)
+    told = gate("ill", at_least=0.5).derive(parts)
     assert told == {
         "kind": "verdict",
         "verdict": at_least,
@@ -260,4 +260,4 @@ def test_verdicts(interval, at_least, at_most):
         "value": value,
         "interval": None if interval is None else list(interval),
     }
-    assert gate("ill", at_most=0.5).told(parts)["verdict"] == at_most
+    assert gate("ill", at_most=0.5).derive(parts)["verdict"] == at_most

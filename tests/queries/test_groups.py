@@ -102,7 +102,7 @@ def test_a_number_for_each_cell():
     query = means("x", 10, 20, by="ill")
     shares = [reading(0.5, 0.4, 0.6), reading(0.1, 0.0, 0.2), reading(0.4, 0.3, 0.5)]
     amounts = [reading(2.0, 1.0, 3.0), reading(0.5, 0.0, 1.0), reading(4.0, 3.0, 5.0)]
-    told = query.told([shares, amounts])
+    told = query.derive([shares, amounts])
     assert told["kind"] == "means"
     assert told["range"] == [10.0, 20.0]
     assert told["values"] == [pytest.approx(14.0), None, pytest.approx(20.0)]
@@ -110,7 +110,7 @@ def test_a_number_for_each_cell():
     assert told["intervals"][1] is None
     assert told["intervals"][2] == pytest.approx([16.0, 20.0])
     with pytest.raises(ValueError, match="zip"):
-        query.told([shares, amounts[:2]])
+        query.derive([shares, amounts[:2]])
 
 
 @given(st.lists(st.tuples(*[st.floats(0, 1)] * 6), min_size=1, max_size=4))
@@ -122,7 +122,7 @@ def test_intervals_are_intervals(cells):
         shares.append(reading(value, low, high))
         low, value, high = sorted(cell[3:])
         amounts.append(reading(8 * value, 8 * low, 8 * high))
-    told = query.told([shares, amounts])
+    told = query.derive([shares, amounts])
     for value, interval in zip(told["values"], told["intervals"], strict=True):
         assert (value is None) == (interval is None)
         if interval is not None:

@@ -16,7 +16,7 @@ from queries.generators import written as spelled
 from queries.wrong_types import check
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries import Auc, ModelAuc, Reading, Schema, auc, gate, query_of
-from surehold.queries.auc import ranked
+from surehold.queries.auc import divide_pairs
 
 SCHEMA = Schema.of({"x": "float", "n": "int", "ill": "bool", "city": "str"})
 X = np.arange(20.0).reshape(-1, 1)
@@ -146,12 +146,14 @@ def reading(value, low, high):
 
 
 def test_a_quotient_of_three_answers():
-    found = ranked(reading(0.2, 0.19, 0.21), reading(0.5, 0.49, 0.51), reading(0.5, 0.49, 0.51))
+    found = divide_pairs(
+        reading(0.2, 0.19, 0.21), reading(0.5, 0.49, 0.51), reading(0.5, 0.49, 0.51)
+    )
     assert found.value == pytest.approx(0.8)
     assert found.interval == pytest.approx((0.19 / 0.25, 0.21 / 0.49**2))
-    nobody = ranked(reading(0.2, 0.19, 0.21), reading(0.0, 0.0, 0.1), reading(0.5, 0.4, 0.6))
+    nobody = divide_pairs(reading(0.2, 0.19, 0.21), reading(0.0, 0.0, 0.1), reading(0.5, 0.4, 0.6))
     assert nobody == Reading(None, None)
-    assert ranked(Reading(None, None), reading(0.5, 0.4, 0.6), reading(0.5, 0.4, 0.6)) == (
+    assert divide_pairs(Reading(None, None), reading(0.5, 0.4, 0.6), reading(0.5, 0.4, 0.6)) == (
         None, None)  # fmt: skip
 
 
@@ -167,7 +169,7 @@ def test_the_truth_is_in_the_interval(share, area, below, above):
         reading(value, max(value - 0.3 * below, 0.0), value + 0.3 * above)
         for value in (pairs, share, negative)
     ]
-    found = ranked(*parts)
+    found = divide_pairs(*parts)
     if found.interval is None:
         assert min(part.interval[0] for part in parts[1:]) <= 0.0 or share * negative < 1e-300
         return
@@ -180,7 +182,7 @@ def test_the_truth_is_in_the_interval(share, area, below, above):
 @given(st.lists(st.tuples(unit, unit, unit), min_size=3, max_size=3))
 def test_it_is_an_interval_or_nothing(parts):
     ordered = [sorted(part) for part in parts]
-    found = ranked(*(reading(middle, low, high) for low, middle, high in ordered))
+    found = divide_pairs(*(reading(middle, low, high) for low, middle, high in ordered))
     if found.interval is not None:
         low, high = found.interval
         assert 0.0 <= low <= found.value <= high <= 1.0
@@ -190,7 +192,7 @@ def test_it_is_an_interval_or_nothing(parts):
 def test_a_model_s_shares_are_negatives_first():
     query = auc(MODEL, **OF_ILL)
     shares = [reading(0.6, 0.59, 0.61), reading(0.4, 0.39, 0.41), reading(0.0, 0.0, 0.01)]
-    told = query.told([[reading(0.2, 0.19, 0.21)], shares])
+    told = query.derive([[reading(0.2, 0.19, 0.21)], shares])
     assert told["value"] == pytest.approx(0.2 / 0.24)
     assert told["kind"] == "estimate"
     assert told["range"] == [0.0, 1.0]

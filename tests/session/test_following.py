@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import surehold as sh
 from support.workload import CASES
 from surehold.queries import Reading, query_of
-from surehold.queries.auc import ranked
+from surehold.queries.auc import divide_pairs
 from surehold.queries.derived import above, quotient
 
 pytestmark = pytest.mark.usefixtures("quick_models")
@@ -163,7 +163,7 @@ def test_a_rate_s_interval_holds_whatever_its_parts_hold(data, bounds) -> None:
 def test_an_auc_s_interval_holds_whatever_its_parts_hold(data) -> None:
     pairs = data.draw(reading_of(0.0, 0.5))
     positive, negative = data.draw(reading_of(0.0, 1.0)), data.draw(reading_of(0.0, 1.0))
-    found = ranked(pairs, positive, negative)
+    found = divide_pairs(pairs, positive, negative)
     if found.interval is not None:
         assert 0.0 <= found.interval[0] <= found.value <= found.interval[1] <= 1.0
     for a, p, n in product(pairs.interval, positive.interval, negative.interval):
@@ -185,7 +185,7 @@ def test_an_auc_is_undetermined_only_for_a_reason(data) -> None:
         at = float(exact)
         return Reading(at, (max(at - width - 1e-15, 0.0), min(at + width + 1e-15, top)))
 
-    found = ranked(around(pairs, 0.5), around(positive, 1.0), around(negative, 1.0))
+    found = divide_pairs(around(pairs, 0.5), around(positive, 1.0), around(negative, 1.0))
     assert found.interval is not None
     assert found.interval[0] <= auc <= found.interval[1]
 
@@ -206,7 +206,7 @@ def test_means_by_group_hold_the_exact_means(data, parts, bounds) -> None:
 
     shares = [around(share, 1.0) for share, _ in cells]
     amounts = [around(share * mean * span, float(high - low)) for share, mean in cells]
-    told = query.told([shares, amounts])
+    told = query.derive([shares, amounts])
     for (share, mean), ends, reading in zip(cells, told["intervals"], shares, strict=True):
         if ends is None:
             assert reading.interval[0] <= 0.0
@@ -217,4 +217,4 @@ def test_means_by_group_hold_the_exact_means(data, parts, bounds) -> None:
 def test_intervals_that_contradict_each_other_determine_nothing() -> None:
     many, few = Reading(0.95, (0.9, 1.0)), Reading(0.4, (0.3, 0.5))
     assert quotient(many, few, 0.0, 1.0) == Reading(None, None)
-    assert ranked(Reading(0.45, (0.4, 0.5)), few, few) == Reading(None, None)
+    assert divide_pairs(Reading(0.45, (0.4, 0.5)), few, few) == Reading(None, None)

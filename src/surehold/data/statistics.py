@@ -25,7 +25,7 @@ from surehold.queries.custom import (
     CustomMeasure,
     CustomStatistic,
     Declared,
-    checked_name,
+    check_name,
     statistic,
 )
 
@@ -62,7 +62,7 @@ class Statistic:
     high: float = 1.0
 
     def __post_init__(self) -> None:
-        checked_name(self.name)
+        check_name(self.name)
         if not isinstance(self.function, FunctionType):
             required = "a function written in Python, with def or lambda"
             raise InvalidInput("function", required, type(self.function).__name__)
@@ -79,7 +79,7 @@ class Statistic:
     @property
     def query(self) -> CustomStatistic:
         """What an analyst asks, with the promise."""
-        return statistic(self.name).resolved(self.declared)
+        return statistic(self.name).resolve(self.declared)
 
     @cached_property
     def digest(self) -> str:

@@ -163,7 +163,7 @@ def derived_told(query: Derived, parts: Sequence[int], ledger: Ledger) -> dict[s
     asked = [entry.read()["canonical"] for entry in entries]
     if len(rounds) != 1 or asked != [part.canonical for part in query.parts]:
         raise ValueError("a derived answer has all its parts at one round")
-    return dict(query.told([readings(entry, ledger.policy) for entry in entries]))
+    return dict(query.derive([readings(entry, ledger.policy) for entry in entries]))
 
 
 def _entry(ledger: Ledger, seq: int) -> Entry:

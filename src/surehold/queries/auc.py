@@ -12,14 +12,14 @@ from surehold.queries.axes import Axis, read_axis
 from surehold.queries.base import Charged, Needs, NumberForm, Query, ScalarQuery, Source
 from surehold.queries.canonical import canonical
 from surehold.queries.cells import CellMeasure
-from surehold.queries.derived import DerivedNumber, Reading, down, readable, up, whole
+from surehold.queries.derived import DerivedNumber, Reading, check_parts, check_readable, down, up
 from surehold.queries.expressions import Expression, IsNull, Not
 from surehold.queries.model_queries import accuracy
-from surehold.queries.models import ModelMeasure, ModelScore, checked_target
+from surehold.queries.models import ModelMeasure, ModelScore, resolve_target
 from surehold.queries.pairs import PairStatistic
-from surehold.queries.parser import Parser, joined, parse
+from surehold.queries.parser import Parser, join, parse
 from surehold.queries.schema import Schema
-from surehold.queries.statistical import Statistical, written
+from surehold.queries.statistical import Statistical, check_length
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,23 +44,23 @@ class Auc(DerivedNumber):
     def parts(self) -> tuple[Query, ...]:
         """The pairs in the right order, the positives and the negatives."""
         text, there = self.text, Not(IsNull(self.score))
-        positive = joined("and", self.target, there)
-        negative = joined("and", Not(self.target), there)
+        positive = join("and", self.target, there)
+        negative = join("and", Not(self.target), there)
         return (
-            readable(PairStatistic("auc_pairs", (self.score, self.target), None, text), text),
-            readable(Statistical("fraction", positive, 0.0, 1.0, text), text),
-            readable(Statistical("fraction", negative, 0.0, 1.0, text), text),
+            check_readable(PairStatistic("auc_pairs", (self.score, self.target), None, text), text),
+            check_readable(Statistical("fraction", positive, 0.0, 1.0, text), text),
+            check_readable(Statistical("fraction", negative, 0.0, 1.0, text), text),
         )
 
     def estimate(self, parts: Sequence[Reading]) -> Reading:
         """The quotient; undetermined when there may be no positives, or no negatives."""
-        return ranked(*parts)
+        return divide_pairs(*parts)
 
     def __repr__(self) -> str:
         return f"auc({canonical(self.score)!r}, target={canonical(self.target)!r})"
 
 
-def ranked(pairs: Reading, positive: Reading, negative: Reading) -> Reading:
+def divide_pairs(pairs: Reading, positive: Reading, negative: Reading) -> Reading:
     """``pairs / (positive negative)``, on [0, 1], where a share and its rest multiply to 1/4."""
     if pairs.interval is None or positive.interval is None or negative.interval is None:
         return Reading(None, None)
@@ -121,7 +121,7 @@ class Classes(Charged):
         return f"classes({self.target.canonical})"
 
     def form(self, schema: Schema) -> NumberForm:
-        axis = checked_target(self.target, schema, self.text)
+        axis = resolve_target(self.target, schema, self.text)
         source = CellMeasure((axis,), None, self.canonical)
         labels = self.target.labels
         return NumberForm(self.canonical, source, 0.0, 1.0, 1.0, 0, labels, cells_moved=2)
@@ -147,16 +147,16 @@ class ModelAuc(DerivedNumber):
     def parts(self) -> tuple[Query, ...]:
         """The pairs in the right order, and the shares of the classes."""
         shares = Classes(self.score.target, self.text)
-        return (written(ModelRanking(self.score, self.text)), shares)
+        return (check_length(ModelRanking(self.score, self.text)), shares)
 
-    def told(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
+    def derive(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
         """The shares are a table: negatives, positives and others."""
         [pairs], [negative, positive, _] = parts
-        return super().told([[pairs], [positive], [negative]])
+        return super().derive([[pairs], [positive], [negative]])
 
     def estimate(self, parts: Sequence[Reading]) -> Reading:
         """The quotient; undetermined when there may be no positives, or no negatives."""
-        return ranked(*parts)
+        return divide_pairs(*parts)
 
     def __repr__(self) -> str:
         return f"<{self.canonical}>"
@@ -181,7 +181,9 @@ def auc(
         if not isinstance(score, str):
             required = "an expression, or a model given with its features"
             raise InvalidInput("the score", required, type(score).__name__)
-        return whole(written(Auc(parse(score), parse(target), f"auc({score}, {target})")))
+        return check_parts(
+            check_length(Auc(parse(score), parse(target), f"auc({score}, {target})"))
+        )
     of = accuracy(score, features=features, target=target, classes=classes, takes=takes)
     return _model_auc(of, of.text)
 
@@ -189,7 +191,7 @@ def auc(
 def _model_auc(score: ModelScore, text: str) -> ModelAuc:
     if len(score.target.values) != 2:
         raise InvalidInput("the model", "of two classes", f"{len(score.target.values)} of them")
-    return whole(written(ModelAuc(score, text)))
+    return check_parts(check_length(ModelAuc(score, text)))
 
 
 def read_auc(parser: Parser, name: str) -> Auc:
@@ -198,7 +200,7 @@ def read_auc(parser: Parser, name: str) -> Auc:
     if not parser.at(","):
         parser.refuse("an AUC needs a score and a condition", "for instance auc(score, churned)")
     parser.advance()
-    return whole(Auc(score, parser.expression(), parser.text))
+    return check_parts(Auc(score, parser.expression(), parser.text))
 
 
 def read_model_auc(parser: Parser, name: str, read: Callable[[Parser], Query]) -> Query:

@@ -10,9 +10,10 @@ from itertools import pairwise
 from typing import NoReturn, TypeAlias
 
 from surehold.errors import InvalidQuery
-from surehold.queries.branches import distributed
+from surehold.formatting import shorten
+from surehold.queries.branches import distribute
 from surehold.queries.canonical import canonical, number, text
-from surehold.queries.checker import checked
+from surehold.queries.checker import check_types
 from surehold.queries.expressions import (
     Column,
     Expression,
@@ -47,7 +48,7 @@ class Axis:
 
     A record is in the cell of a value if ``operand = value`` is true of it. Edges make the cells
     [e0, e1), [e1, e2), ..., the last one closed: [e, e']. Without either, the cells are those that
-    the columns tell: :meth:`checked` fills them in.
+    the columns tell: :meth:`resolve` fills them in.
 
     >>> axis_of("bins(age, 0, 18, 65)").labels, axis_of("country in ('NO', 'other')").labels
     (('[0, 18)', '[18, 65]', 'other'), ('NO', "'other'", 'other'))
@@ -74,7 +75,7 @@ class Axis:
         if not texts or isinstance(self.operand, Column):
             return self
         numbers = tuple(Number(float(at)) for at in range(len(texts)))
-        return Axis(distributed(Position(self.operand, texts)), numbers)
+        return Axis(distribute(Position(self.operand, texts)), numbers)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -89,7 +90,7 @@ class Axis:
         """One text for all spellings, which reads back as the same axis."""
         written = canonical(self.operand)
         if self.edges:
-            return f"bins({written}, {_progression(self.edges) or _listed(self.edges)})"
+            return f"bins({written}, {_progression(self.edges) or _write_edges(self.edges)})"
         if self.values:
             # The same brackets as for the operand of an `in`.
             values = ", ".join(map(canonical, self.values))
@@ -97,19 +98,19 @@ class Axis:
         # In brackets a condition, without them an axis with declared cells.
         return f"({written})" if isinstance(self.operand, In) else written
 
-    def checked(self, schema: Schema, text: str) -> Axis:
+    def resolve(self, schema: Schema, text: str) -> Axis:
         """With every column looked up and its cells declared, or InvalidQuery."""
         if self.edges:
-            return replace(self, operand=checked(self.operand, schema, text, Type.NUMBER))
+            return replace(self, operand=check_types(self.operand, schema, text, Type.NUMBER))
         if self.values:
-            operand = checked(self.operand, schema, text, self.values[0].type)
+            operand = check_types(self.operand, schema, text, self.values[0].type)
             return replace(self, operand=operand)
-        operand = checked(self.operand, schema, text, None)
+        operand = check_types(self.operand, schema, text, None)
         if operand.type is Type.BOOLEAN:
             return Axis(operand, (Truth(True), Truth(False)))
         categories = schema.categories(operand.name) if isinstance(operand, Column) else None
         if categories is None:
-            reason = f"the cells of {_short(canonical(self.operand))} are not declared"
+            reason = f"the cells of {shorten(canonical(self.operand))} are not declared"
             hint = f"write which there are, as in {_BY_HAND}: they are never taken from the records"
             raise InvalidQuery(reason, text, self.operand.position, hint)
         return Axis(operand, tuple(map(_literal_of, categories)))
@@ -128,14 +129,10 @@ def _label(value: Literal) -> str:
     return text(plain) if mistakable or BETWEEN_AXES.strip() in plain else plain
 
 
-def _short(written: str) -> str:
-    return written if len(written) <= 40 else f"{written[:37]}..."
-
-
 # ------------------------------------------------------------------------------ edges
 
 
-def _listed(edges: Iterable[float]) -> str:
+def _write_edges(edges: Iterable[float]) -> str:
     return ", ".join(map(number, edges))
 
 
@@ -217,7 +214,7 @@ def read_values(parser: Parser) -> tuple[Literal, ...]:
         if values and next(iter(values)).type is not value.type:
             parser.refuse("cells are all numbers, all texts or all truth values", at=at)
         if value in values:
-            parser.refuse(f"the cell {_short(canonical(value))} is declared twice", at=at)
+            parser.refuse(f"the cell {shorten(canonical(value))} is declared twice", at=at)
         values[value] = None
     parser.expect(")")
     return tuple(values)

@@ -59,19 +59,19 @@ _TESTS: dict[str, Callable[[bytes, bytes], bool]] = {
 }
 
 
-def distributed(node: Expression) -> Expression:
+def distribute(node: Expression) -> Expression:
     """A checked tree in which no number or boolean is read from a choice among texts.
 
     Of a text it makes either a column, in lower or upper case, or a literal, or a `Case` of such.
     """
     match node:
         case Case(branches, otherwise):
-            cases = tuple((distributed(when), distributed(then)) for when, then in branches)
-            return replace(node, branches=cases, otherwise=distributed(otherwise))
+            cases = tuple((distribute(when), distribute(then)) for when, then in branches)
+            return replace(node, branches=cases, otherwise=distribute(otherwise))
         case Choice("coalesce", parts) if node.type is Type.TEXT:
-            return _first_known([distributed(part) for part in parts])
+            return _coalesce([distribute(part) for part in parts])
         case Compare(_, left, right) if left.type is Type.TEXT:
-            return _compared(node, distributed(left), distributed(right))
+            return _compare(node, distribute(left), distribute(right))
         case (
             Function(operand)
             | ToNumber(operand)
@@ -80,27 +80,27 @@ def distributed(node: Expression) -> Expression:
             | TextTest(operand)
             | Position(operand)
         ) if operand.type is Type.TEXT:
-            return _moved(distributed(operand), lambda text: _read(node, text))
+            return _move(distribute(operand), lambda text: _apply(node, text))
         case _:
-            return node.rebuilt(tuple(map(distributed, node.children)))
+            return node.rebuild(tuple(map(distribute, node.children)))
 
 
-def _moved(text: Expression, reader: Reader) -> Expression:
+def _move(text: Expression, reader: Reader) -> Expression:
     """What a reader makes of a text, in each of the branches that the text has."""
     if not isinstance(text, Case):
         return reader(text)
-    cases = tuple((when, _moved(then, reader)) for when, then in text.branches)
-    return replace(text, branches=cases, otherwise=_moved(text.otherwise, reader))
+    cases = tuple((when, _move(then, reader)) for when, then in text.branches)
+    return replace(text, branches=cases, otherwise=_move(text.otherwise, reader))
 
 
-def _first_known(parts: list[Expression]) -> Expression:
+def _coalesce(parts: list[Expression]) -> Expression:
     """``coalesce``, of which the last part needs no test: null or not, it is all that is left."""
     *tested, last = parts
-    known = (Not(_moved(part, lambda text: _read(IsNull(text), text))) for part in tested)
+    known = (Not(_move(part, lambda text: _apply(IsNull(text), text))) for part in tested)
     return Case(tuple(zip(known, tested, strict=True)), last)
 
 
-def _compared(node: Compare, left: Expression, right: Expression) -> Expression:
+def _compare(node: Compare, left: Expression, right: Expression) -> Expression:
     def compared(one: Expression, other: Expression) -> Expression:
         if isinstance(one, Null) or isinstance(other, Null):
             return Null(Type.BOOLEAN)
@@ -108,37 +108,35 @@ def _compared(node: Compare, left: Expression, right: Expression) -> Expression:
             return Truth(_ORDERS[node.operator](one.value.encode(), other.value.encode()))
         return replace(node, left=one, right=other)
 
-    return _moved(left, lambda one: _moved(right, lambda other: compared(one, other)))
+    return _move(left, lambda one: _move(right, lambda other: compared(one, other)))
 
 
-def _read(node: Expression, text: Expression) -> Expression:
+def _apply(node: Expression, text: Expression) -> Expression:
     """A function or test of a text that is no choice; what needs no record is worked out."""
     match node:
         case IsNull():
             if isinstance(text, Null | Text):
                 return Truth(isinstance(text, Null))
-            return IsNull(_as_kept(text))
+            return IsNull(_strip_case(text))
         case _ if isinstance(text, Null):
             return Null(node.type)
         case _ if isinstance(text, Text):
-            return _worked_out(node, text.value)
-        case Function(_, "length"):
-            return Function(_as_kept(text), "length")
-        case Function(_, case):
-            return Function(_as_kept(text), case)
+            return _evaluate(node, text.value)
+        case Function(_, function):
+            return Function(_strip_case(text), function)
         case ToNumber():
             # A numeral has no letter but e, in either case.
-            return ToNumber(_as_kept(text))
+            return ToNumber(_strip_case(text))
         case _:
-            return node.rebuilt((text,))
+            return node.rebuild((text,))
 
 
-def _as_kept(text: Expression) -> Expression:
+def _strip_case(text: Expression) -> Expression:
     """The column itself, where lower or upper case makes no difference."""
     return text.operand if isinstance(text, Function) else text
 
 
-def _worked_out(node: Expression, value: str) -> Expression:
+def _evaluate(node: Expression, value: str) -> Expression:
     """What a function or test makes of a literal: language.md, "The exact meaning"."""
     match node:
         case Function(_, "length"):

@@ -36,7 +36,7 @@ def canonical(expression: Expression) -> str:
     >>> canonical(parse("NOT((a)!=1.50) AND b  BETWEEN 1 and (2+c)*3"))
     'not a <> 1.5 and b >= 1 and b <= (2 + c) * 3'
     """
-    return _printed(expression)[0]
+    return _print(expression)[0]
 
 
 def number(value: float) -> str:
@@ -64,11 +64,11 @@ def text(value: str) -> str:
 
 def _at(expression: Expression, level: int) -> str:
     """Printed where something has to bind at least this tightly."""
-    written, binds = _printed(expression)
+    written, binds = _print(expression)
     return written if binds >= level else f"({written})"
 
 
-def _printed(expression: Expression) -> tuple[str, int]:
+def _print(expression: Expression) -> tuple[str, int]:
     """The text and how tightly its outermost operator binds."""
     match expression:
         case Number(value):

@@ -21,10 +21,10 @@ from surehold.queries.parser import Parser, parse
 from surehold.queries.schema import Schema
 from surehold.queries.statistical import (
     Statistical,
+    check_bounds,
+    check_length,
     check_literal,
-    checked_bounds,
     read_bounds,
-    written,
 )
 
 MOST_AXES = 4
@@ -101,7 +101,7 @@ class Histogram(Charged):
         ...
         surehold.errors.InvalidQuery: invalid query: the cells of city are not declared at ...
         """
-        axes = tuple(axis.checked(schema, self.text) for axis in self.axes)
+        axes = tuple(axis.resolve(schema, self.text) for axis in self.axes)
         weight = None if self.weight is None else self.weight.measure(schema)
         measure = CellMeasure(axes, weight, self.canonical)
         if measure.cells > MOST_CELLS:
@@ -149,7 +149,7 @@ def histogram(
     >>> histogram("bins(age, 0, 18, 65)", "smoker").canonical
     'histogram(bins(age, 0, 18, 65), smoker)'
     """
-    return _read("histogram", _texts(by, cells, bins))
+    return _build("histogram", _texts(by, cells, bins))
 
 
 def totals(
@@ -169,11 +169,11 @@ def totals(
     totals('spend', low=0, high=100, by="country in ('NO', 'SE')")
     """
     parse(text)
-    bounds = map(number, checked_bounds(low, high))
+    bounds = map(number, check_bounds(low, high))
     if not isinstance(by, Sequence):
         raise InvalidInput("by", "an expression, or several", by)
     axes = (by,) if isinstance(by, str) else tuple(by)
-    return _read("totals", [text, *bounds, *_texts(axes, cells, bins)])
+    return _build("totals", [text, *bounds, *_texts(axes, cells, bins)])
 
 
 def read_cells(parser: Parser, name: str) -> Histogram:
@@ -206,19 +206,14 @@ _EXAMPLES = {
 }
 
 
-def _read(name: str, parts: Sequence[str]) -> Histogram:
+def _build(name: str, parts: Sequence[str]) -> Histogram:
     """The query of parts that can each be read by themselves."""
     text = f"{name}({', '.join(parts)})"
     if len(text) > LONGEST_QUERY:
         reason = f"it is longer than {LONGEST_QUERY:,} characters ({len(text):,})"
         hint = "declare the column's categories when the dataset is created, or write bins in steps"
         raise InvalidQuery(reason, text, hint=f"{hint}: bins(x, 0 to 1000 by 1)")
-    parser = Parser(text)
-    parser.advance()
-    parser.expect("(")
-    query = read_cells(parser, name)
-    parser.expect(")")
-    return written(query)
+    return check_length(Parser(text).brackets(read_cells))
 
 
 def _texts(by: Sequence[object], cells: object, bins: object) -> list[str]:
@@ -237,11 +232,11 @@ def _texts(by: Sequence[object], cells: object, bins: object) -> list[str]:
         required = "given once, for one axis; write those of several as in country in ('NO', 'SE')"
         raise InvalidInput("cells or bins", required, ", ".join(texts))
     if bins is not None:
-        return [f"bins({texts[0]}, {_listed('bins', bins, _edge)})"]
-    return [f"({texts[0]}) in ({_listed('cells', cells, _cell)})"]
+        return [f"bins({texts[0]}, {_write_list('bins', bins, _edge)})"]
+    return [f"({texts[0]}) in ({_write_list('cells', cells, _cell)})"]
 
 
-def _listed(name: str, given: object, shown: Callable[[str, object], str]) -> str:
+def _write_list(name: str, given: object, shown: Callable[[str, object], str]) -> str:
     """A list as it is written; sets have no order, and cells do."""
     if isinstance(given, str | bytes | Set) or not isinstance(given, Iterable):
         raise InvalidInput(name, "a list", given)

@@ -8,7 +8,8 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from surehold.errors import InvalidQuery
-from surehold.queries.branches import distributed
+from surehold.formatting import shorten
+from surehold.queries.branches import distribute
 from surehold.queries.calls import hint_for_word
 from surehold.queries.canonical import canonical
 from surehold.queries.cost import cost, refuse_costly
@@ -38,16 +39,18 @@ from surehold.queries.expressions import (
 from surehold.queries.schema import ColumnType, Schema
 
 
-def checked(expression: Expression, schema: Schema, text: str, wanted: Type | None) -> Expression:
+def check_types(
+    expression: Expression, schema: Schema, text: str, wanted: Type | None
+) -> Expression:
     """The tree with every column and null given its type, as engines evaluate it.
 
     Of the wanted type or, if that is None, of any.
 
     >>> from surehold.queries.parser import parse
-    >>> checked(parse("age > 65"), Schema.of({"age": "int"}), "age > 65", Type.BOOLEAN).left
+    >>> check_types(parse("age > 65"), Schema.of({"age": "int"}), "age > 65", Type.BOOLEAN).left
     Column(name='age', holds=<ColumnType.INT: 'int'>)
     """
-    found = distributed(_Checker(schema, text).typed(expression, wanted))
+    found = distribute(_Checker(schema, text).check(expression, wanted))
     refuse_costly(cost(found), text)
     return found
 
@@ -62,60 +65,60 @@ class _Checker:
     def refuse(self, reason: str, at: Expression, hint: str = "") -> NoReturn:
         raise InvalidQuery(reason, self.text, at.position, hint)
 
-    def typed(self, node: Expression, wanted: Type | None = None) -> Expression:
+    def check(self, node: Expression, wanted: Type | None = None) -> Expression:
         """The node, typed, and of the wanted type."""
-        found = self._typed(node, wanted)
+        found = self._check(node, wanted)
         if wanted is not None and found.type is not wanted:
-            reason = f"expected {_a(wanted)}, but {_shown(node)} is {_a(found.type)}"
+            reason = f"expected {_a(wanted)}, but {shorten(canonical(node))} is {_a(found.type)}"
             self.refuse(reason, node, _hint(wanted, found))
         return found
 
-    def alike(self, nodes: Sequence[Expression], wanted: Type | None) -> list[Expression]:
+    def check_alike(self, nodes: Sequence[Expression], wanted: Type | None) -> list[Expression]:
         """Several nodes of one type: the wanted one, or that of the first which has one."""
         first = 0
         if wanted is None:
             named = (at for at, node in enumerate(nodes) if not isinstance(node, Null))
             first = next(named, 0)
         # Typed once only: twice on every level would be exponential in the depth.
-        telling = self.typed(nodes[first], wanted)
+        telling = self.check(nodes[first], wanted)
         return [
-            telling if at == first else self.typed(node, telling.type)
+            telling if at == first else self.check(node, telling.type)
             for at, node in enumerate(nodes)
         ]
 
-    def _typed(self, node: Expression, wanted: Type | None) -> Expression:
+    def _check(self, node: Expression, wanted: Type | None) -> Expression:
         match node:
             case Column():
                 return self._column(node)
             case Null():
                 return replace(node, given=wanted or Type.NUMBER)
             case Negate(operand):
-                return replace(node, operand=self.typed(operand, Type.NUMBER))
+                return replace(node, operand=self.check(operand, Type.NUMBER))
             case Not(operand):
-                return replace(node, operand=self.typed(operand, Type.BOOLEAN))
+                return replace(node, operand=self.check(operand, Type.BOOLEAN))
             case IsNull(operand):
-                return replace(node, operand=self.typed(operand))
+                return replace(node, operand=self.check(operand))
             case Arithmetic(_, left, right):
-                left, right = self.typed(left, Type.NUMBER), self.typed(right, Type.NUMBER)
+                left, right = self.check(left, Type.NUMBER), self.check(right, Type.NUMBER)
                 return replace(node, left=left, right=right)
             case Compare():
                 return self._compare(node)
             case In(operand, values):
                 listed = Type.TEXT if isinstance(values[0], str) else Type.NUMBER
-                return replace(node, operand=self.typed(operand, listed))
+                return replace(node, operand=self.check(operand, listed))
             case Connective(_, parts):
-                return replace(node, parts=tuple(self.typed(part, Type.BOOLEAN) for part in parts))
+                return replace(node, parts=tuple(self.check(part, Type.BOOLEAN) for part in parts))
             case Case():
                 return self._case(node, wanted)
             case Choice(function, parts):
                 kind = wanted if function == "coalesce" else Type.NUMBER
-                return replace(node, parts=tuple(self.alike(parts, kind)))
+                return replace(node, parts=tuple(self.check_alike(parts, kind)))
             case Function(operand, function):
-                return replace(node, operand=self.typed(operand, SIGNATURES[function][0]))
+                return replace(node, operand=self.check(operand, SIGNATURES[function][0]))
             case TextTest(operand):
-                return replace(node, operand=self.typed(operand, Type.TEXT))
+                return replace(node, operand=self.check(operand, Type.TEXT))
             case ToNumber(operand):
-                return replace(node, operand=self.typed(operand))
+                return replace(node, operand=self.check(operand))
             case _:
                 return node  # a literal
 
@@ -143,7 +146,7 @@ class _Checker:
     def _compare(self, node: Compare) -> Expression:
         self._refuse_mixed(node.operator, node.left, node.right)
         self._refuse_mixed(node.operator, node.right, node.left)
-        left, right = self.alike((node.left, node.right), None)
+        left, right = self.check_alike((node.left, node.right), None)
         if left.type is Type.BOOLEAN and node.operator not in ("=", "<>"):
             self.refuse("booleans have no order", node, "compare them with = or <>")
         return replace(node, left=left, right=right)
@@ -168,9 +171,9 @@ class _Checker:
         self.refuse(reason, literal, hint)
 
     def _case(self, node: Case, wanted: Type | None) -> Expression:
-        conditions = [self.typed(condition, Type.BOOLEAN) for condition, _ in node.branches]
+        conditions = [self.check(condition, Type.BOOLEAN) for condition, _ in node.branches]
         values = [value for _, value in node.branches]
-        *values, otherwise = self.alike([*values, node.otherwise], wanted)
+        *values, otherwise = self.check_alike([*values, node.otherwise], wanted)
         return replace(
             node, branches=tuple(zip(conditions, values, strict=True)), otherwise=otherwise
         )
@@ -178,11 +181,6 @@ class _Checker:
 
 def _a(kind: Type) -> str:
     return kind.value if kind is Type.TEXT else f"a {kind.value}"
-
-
-def _shown(node: Expression) -> str:
-    written = canonical(node)
-    return written if len(written) <= 40 else f"{written[:37]}..."
 
 
 def _hint(wanted: Type, found: Expression) -> str:

@@ -11,11 +11,11 @@ from surehold.checks import check_positive
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.base import NumberForm, ScalarQuery, Source
 from surehold.queries.canonical import number, text
-from surehold.queries.expressions import LARGEST, Number, Text
+from surehold.queries.expressions import LARGEST, Text
 from surehold.queries.lexer import BARE, LONGEST_NAME
 from surehold.queries.parser import Parser
 from surehold.queries.schema import Schema
-from surehold.queries.statistical import checked_bounds
+from surehold.queries.statistical import check_bounds
 
 RESULT_BITS = 52
 """A width has room for a result that is off by 2^-52 of the range from low to high."""
@@ -46,7 +46,7 @@ class Declared(NamedTuple):
         Replacing all t records, one by one, moves the statistic by at most constant * t**(1-power),
         which for t = 1 is the constant: its range can be no wider than that.
         """
-        first, last = checked_bounds(low, high)
+        first, last = check_bounds(low, high)
         slope = check_positive("power", power, 1.0)
         largest = check_positive("constant", constant, LARGEST)
         if largest < last - first:
@@ -93,7 +93,7 @@ class CustomStatistic(ScalarQuery):
     """A registered statistic; ``declared`` is None until the registration has been looked up.
 
     >>> from surehold.queries import query_of
-    >>> asked = statistic("stability").resolved(Declared(2.0, 1.0, 0.0, 1.0))
+    >>> asked = statistic("stability").resolve(Declared(2.0, 1.0, 0.0, 1.0))
     >>> asked.canonical, query_of(asked.canonical) == asked
     ("statistic('stability', 2, 1, 0, 1)", True)
     """
@@ -106,7 +106,7 @@ class CustomStatistic(ScalarQuery):
     def canonical(self) -> str:
         return f"statistic({', '.join([text(self.name), *map(number, self.declared or ())])})"
 
-    def resolved(self, declared: Declared) -> CustomStatistic:
+    def resolve(self, declared: Declared) -> CustomStatistic:
         """As registered. What an analyst declares is no proof: it has to be the same."""
         if self.declared not in (None, declared):
             hint = f"leave the numbers out, or write {', '.join(map(number, declared))}"
@@ -135,10 +135,10 @@ def statistic(name: str) -> CustomStatistic:
     >>> statistic("stability")
     statistic('stability')
     """
-    return CustomStatistic(checked_name(name), None, f"statistic({text(name)})")
+    return CustomStatistic(check_name(name), None, f"statistic({text(name)})")
 
 
-def checked_name(name: object) -> str:
+def check_name(name: object) -> str:
     """Letters, digits and ``_``."""
     if not isinstance(name, str) or not BARE.fullmatch(name) or len(name) > LONGEST_NAME:
         required = f"up to {LONGEST_NAME} letters, digits and _, and no digit first"
@@ -153,14 +153,11 @@ def read_custom(parser: Parser, kind: str) -> CustomStatistic:
         parser.refuse("a statistic is named in quotes", f"for instance {_EXAMPLE}", at=start)
     numbers = []
     while parser.accept(","):
-        at, given = parser.token.position, parser.expression()
-        if not isinstance(given, Number):
-            parser.refuse("a declaration is of numbers, as they are", at=at)
-        numbers.append(given.value)
+        numbers.append(parser.number("a declaration is of numbers, as they are"))
     if len(numbers) not in (0, 4):
         parser.refuse("a declaration has four numbers", f"for instance {_EXAMPLE}", at=start)
     try:
-        name = checked_name(named.value)
+        name = check_name(named.value)
         return CustomStatistic(name, Declared.of(*numbers) if numbers else None, parser.text)
     except InvalidInput as error:
         raise InvalidQuery(str(error), parser.text, start) from error

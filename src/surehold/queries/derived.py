@@ -18,13 +18,13 @@ from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.base import Query, ScalarQuery
 from surehold.queries.canonical import canonical, number
 from surehold.queries.expressions import Case, Expression, Number
-from surehold.queries.parser import Parser, joined, parse
+from surehold.queries.parser import Parser, join, parse
 from surehold.queries.statistical import (
     Statistical,
+    check_bounds,
+    check_length,
     check_literal,
-    checked_bounds,
     read_bounds,
-    written,
 )
 
 Side: TypeAlias = Literal["at_least", "at_most"]
@@ -47,7 +47,7 @@ class Derived(Query):
         """What is asked."""
 
     @abstractmethod
-    def told(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
+    def derive(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
         """What follows from the readings of each part, as the ledger keeps it."""
 
 
@@ -64,7 +64,7 @@ class DerivedNumber(Derived):
     def estimate(self, parts: Sequence[Reading]) -> Reading:
         """The number, from one reading for each part."""
 
-    def told(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
+    def derive(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
         found = self.estimate([reading for [reading] in parts])
         interval = None if found.interval is None else list(found.interval)
         return {
@@ -107,13 +107,13 @@ class Rate(DerivedNumber):
         """How many there are with both properties, or how much of it; and how many with one."""
         of, given = self.of, self.given
         if of.kind == "fraction":
-            both = joined("and", of.expression, given)
+            both = join("and", of.expression, given)
         else:
             both = Case(((given, of.expression),), Number(of.low, position=0), position=0)
         text = self.text
         return (
-            readable(Statistical(of.kind, both, of.low, of.high, text), text),
-            readable(Statistical("fraction", given, 0.0, 1.0, text), text),
+            check_readable(Statistical(of.kind, both, of.low, of.high, text), text),
+            check_readable(Statistical("fraction", given, 0.0, 1.0, text), text),
         )
 
     def estimate(self, parts: Sequence[Reading]) -> Reading:
@@ -144,7 +144,7 @@ class Gate(Derived):
     def parts(self) -> tuple[Query, ...]:
         return (self.query,)
 
-    def told(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
+    def derive(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
         """Pass if the whole interval is on the right side, fail if none of it is."""
         [[reading]] = parts
         verdict = "undecided"
@@ -181,8 +181,8 @@ def rate(text: str, given: str, *, low: float | None = None, high: float | None 
     if low is None and high is None:
         of = Statistical("fraction", parse(text), 0.0, 1.0, text)
     else:
-        of = Statistical("mean", parse(text), *checked_bounds(low, high), text)
-    return whole(written(Rate(of, parse(given), written_out)))
+        of = Statistical("mean", parse(text), *check_bounds(low, high), text)
+    return check_parts(check_length(Rate(of, parse(given), written_out)))
 
 
 def gate(
@@ -202,7 +202,7 @@ def gate(
         raise InvalidInput("the query of a gate", "one whose answer is a single number", str(asked))
     side: Side = "at_least" if at_most is None else "at_most"
     limit = check_literal(side, at_least if at_most is None else at_most)
-    return written(Gate(asked, side, limit, f"gate({asked.text}, {side}, {number(limit)})"))
+    return check_length(Gate(asked, side, limit, f"gate({asked.text}, {side}, {number(limit)})"))
 
 
 def quotient(amount: Reading, share: Reading, low: float, high: float) -> Reading:
@@ -254,10 +254,10 @@ def read_rate(parser: Parser, name: str) -> Rate:
     if parser.at(","):
         bounds = read_bounds(parser, "rate(spend, plan = 'pro', 0, 100)")
         of = Statistical("mean", expression, *bounds, parser.text)
-    return whole(Rate(of, given, parser.text))
+    return check_parts(Rate(of, given, parser.text))
 
 
-def readable(part: Q, text: str) -> Q:
+def check_readable(part: Q, text: str) -> Q:
     """A part that was put together of what was written: a ledger has to read it back."""
     from surehold.queries.query_text import query_of
 
@@ -269,7 +269,7 @@ def readable(part: Q, text: str) -> Q:
     return part
 
 
-def whole(query: D) -> D:
+def check_parts(query: D) -> D:
     """A query all of whose parts can be read back, or InvalidQuery."""
     assert query.parts
     return query
@@ -284,7 +284,5 @@ def read_limit(parser: Parser, query: Query) -> Gate:
     if side not in ("at_least", "at_most"):
         parser.refuse("a gate needs at_least or at_most", "gate(churned, at_most, 0.1)")
     parser.expect(",")
-    limit = parser.expression()
-    if not isinstance(limit, Number):
-        parser.refuse("the limit of a gate is a number, as it is")
-    return Gate(query, "at_least" if side == "at_least" else "at_most", limit.value, parser.text)
+    limit = parser.number("the limit of a gate is a number, as it is")
+    return Gate(query, "at_least" if side == "at_least" else "at_most", limit, parser.text)

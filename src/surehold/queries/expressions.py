@@ -105,11 +105,11 @@ class Expression:
         own = (self.name,) if isinstance(self, Column) else ()
         return frozenset(own).union(*(child.columns for child in self.children))
 
-    def rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
         """The same node over other children."""
         if all(map(is_, children, self.children)):
             return self
-        return self._rebuilt(children)
+        return self._rebuild(children)
 
     def walk(self) -> Iterator[Expression]:
         """This node and all below it."""
@@ -120,7 +120,7 @@ class Expression:
     def _children(self) -> tuple[Expression, ...]:
         return ()
 
-    def _rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+    def _rebuild(self, children: tuple[Expression, ...]) -> Expression:
         raise NotImplementedError(type(self).__name__)
 
     def _type(self) -> Type:
@@ -139,7 +139,7 @@ class _Unary(Expression):
     def _children(self) -> tuple[Expression, ...]:
         return (self.operand,)
 
-    def _rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+    def _rebuild(self, children: tuple[Expression, ...]) -> Expression:
         return replace(self, operand=children[0])
 
 
@@ -154,7 +154,7 @@ class _Binary(Expression):
     def _children(self) -> tuple[Expression, ...]:
         return (self.left, self.right)
 
-    def _rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+    def _rebuild(self, children: tuple[Expression, ...]) -> Expression:
         return replace(self, left=children[0], right=children[1])
 
 
@@ -168,7 +168,7 @@ class _Many(Expression):
     def _children(self) -> tuple[Expression, ...]:
         return self.parts
 
-    def _rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+    def _rebuild(self, children: tuple[Expression, ...]) -> Expression:
         return replace(self, parts=children)
 
 

@@ -12,11 +12,10 @@ from surehold.checks import check_number, check_whole
 from surehold.errors import InvalidInput
 from surehold.queries.base import Charged, Form, Needs
 from surehold.queries.canonical import canonical, number
-from surehold.queries.expressions import Number
 from surehold.queries.measure import Measure
 from surehold.queries.parser import Parser, parse
 from surehold.queries.schema import Schema
-from surehold.queries.statistical import Statistical, checked_bounds, read_statistical, written
+from surehold.queries.statistical import Statistical, check_bounds, check_length, read_statistical
 
 Kind: TypeAlias = Literal["logistic", "linear"]
 
@@ -151,8 +150,8 @@ def fit(
             raise InvalidInput("low and high", "left out: the target is a condition", (low, high))
         aim = Statistical("fraction", parse(target), 0.0, 1.0, target)
     else:
-        aim = Statistical("mean", parse(target), *checked_bounds(low, high), target)
-    return _checked(kind, aim, listed, penalty, steps, price, "")
+        aim = Statistical("mean", parse(target), *check_bounds(low, high), target)
+    return _build(kind, aim, listed, penalty, steps, price, "")
 
 
 def _features(given: object) -> tuple[Statistical, ...]:
@@ -163,11 +162,11 @@ def _features(given: object) -> tuple[Statistical, ...]:
     for text, bounds in given.items():
         if not isinstance(bounds, tuple | list) or len(bounds) != 2:
             raise InvalidInput(f"the bounds of {text!r}", "two numbers, low and high", bounds)
-        listed.append(Statistical("mean", parse(text), *checked_bounds(*bounds), text))
+        listed.append(Statistical("mean", parse(text), *check_bounds(*bounds), text))
     return tuple(listed)
 
 
-def _checked(
+def _build(
     kind: str,
     target: Statistical,
     features: tuple[Statistical, ...],
@@ -185,7 +184,7 @@ def _checked(
         raise InvalidInput("features", "all different", ", ".join(expressions))
     which: Kind = "logistic" if kind == "logistic" else "linear"
     fit = Fit(which, target, features, penalty, steps, price, text)
-    return written(fit if text else replace(fit, text=fit.canonical))
+    return check_length(fit if text else replace(fit, text=fit.canonical))
 
 
 def read_fit(parser: Parser, name: str) -> Fit:
@@ -198,19 +197,13 @@ def read_fit(parser: Parser, name: str) -> Fit:
         if not parser.accept(","):
             hint = "for instance fit(logistic, 100, 20, 0.001, fraction(ill), mean(age, 18, 90))"
             parser.refuse(f"a fit needs its {what}", hint)
-        found = parser.expression()
-        if not isinstance(found, Number):
-            parser.refuse(f"the {what} of a fit is a number")
-        numbers.append(found.value)
+        numbers.append(parser.number(f"the {what} of a fit is a number"))
     parts = []
     while parser.accept(","):
         which = parser.token.value.lower()
         if which not in ("fraction", "mean") or parser.following.value != "(":
             parser.refuse("target and features of a fit are fraction(...) or mean(...)")
-        parser.advance()
-        parser.expect("(")
-        parts.append(read_statistical(parser, which))
-        parser.expect(")")
+        parts.append(parser.brackets(read_statistical))
     kinds = ["fraction" if kind == "logistic" else "mean", *["mean"] * (len(parts) - 1)]
     if len(parts) < 2 or [part.kind for part in parts] != kinds:
         parser.refuse("a fit has a target, and features that are means")
@@ -218,4 +211,4 @@ def read_fit(parser: Parser, name: str) -> Fit:
     if not (price.is_integer() and steps.is_integer()):
         parser.refuse("price and steps are whole numbers")
     target, *features = parts
-    return _checked(kind, target, tuple(features), penalty, int(steps), int(price), parser.text)
+    return _build(kind, target, tuple(features), penalty, int(steps), int(price), parser.text)

@@ -12,7 +12,7 @@ from surehold.queries.axes import Axis
 from surehold.queries.cells import Histogram, read_cells, totals
 from surehold.queries.derived import Derived, Reading, quotient
 from surehold.queries.parser import Parser
-from surehold.queries.statistical import Statistical, written
+from surehold.queries.statistical import Statistical, check_length
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +41,7 @@ class GroupMeans(Derived):
         """How many records are in each cell, and what they come to."""
         return (Histogram(self.axes, None, self.text), self.amounts)
 
-    def told(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
+    def derive(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
         shares, amounts = parts
         low, high = self.weight.low, self.weight.high
         pairs = zip(amounts, shares, strict=True)
@@ -77,7 +77,7 @@ def means(
         raise InvalidInput("by", "what to sort records by: an expression, or a list of them", by)
     query = totals(text, low, high, by, cells, bins)
     assert query.weight is not None
-    return written(
+    return check_length(
         GroupMeans(query.weight, query.axes, f"means{query.text.removeprefix('totals')}")
     )
 

@@ -108,11 +108,11 @@ def tokens_of(text: str, longest: int = LONGEST_QUERY) -> list[Token]:
         reason = f"it is longer than {longest:,} characters ({len(text):,})"
         raise InvalidQuery(reason, text, hint="split it into several queries")
     _refuse_invisible(text)
-    tokens, position = [], _past_blanks(text, 0)
+    tokens, position = [], _skip_blanks(text, 0)
     while position < len(text):
         token, position = _token_at(text, position)
         tokens.append(token)
-        position = _past_blanks(text, position)
+        position = _skip_blanks(text, position)
     if not tokens:
         raise InvalidQuery("it is empty", text, hint="write an expression, such as age > 65")
     return [*tokens, Token(Kind.END, "", len(text))]
@@ -130,7 +130,7 @@ def _refuse_invisible(text: str) -> None:
             raise InvalidQuery(reason, text, position, "remove it")
 
 
-def _past_blanks(text: str, position: int) -> int:
+def _skip_blanks(text: str, position: int) -> int:
     while text[position : position + 1] and text[position] in _BLANKS:
         position += 1
     return position

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from surehold.checks import check_positive, check_whole
 from surehold.errors import InvalidInput, InvalidQuery
@@ -18,13 +18,14 @@ from surehold.queries.models import (
     OF_NUMBERS,
     TABLES,
     Improvement,
-    Metric,
     Model,
     ModelScore,
     ModelTable,
 )
 from surehold.queries.parser import Parser, parse
-from surehold.queries.statistical import checked_bounds, written
+from surehold.queries.statistical import check_bounds, check_length
+
+M = TypeVar("M", bound=ModelScore | ModelTable)
 
 _MOST_BINS = 1000
 _LARGEST_LOSS = 1000.0
@@ -45,7 +46,7 @@ def accuracy(
     A record for which it gives none, for whatever reason, counts as not predicted; for a callable,
     whose number is then 0, as predicted to be false.
     """
-    return _score("accuracy", model, features, target, classes, takes)
+    return _build(ModelScore, "accuracy", model, features, target, classes, takes)
 
 
 def loss(
@@ -75,10 +76,10 @@ def loss(
         required = f"given for a {kind} loss: where prediction and target are cut off"
         raise InvalidInput("low and high", required, (low, high))
     if kind == "log":
-        bounds = checked_bounds(0.0, check_positive("most", most, _LARGEST_LOSS))
+        bounds = check_bounds(0.0, check_positive("most", most, _LARGEST_LOSS))
     elif kind in OF_NUMBERS:
-        bounds = checked_bounds(low, high)
-    return _score(kind, model, features, target, classes, takes, bounds)
+        bounds = check_bounds(low, high)
+    return _build(ModelScore, kind, model, features, target, classes, takes, bounds)
 
 
 def brier(
@@ -93,7 +94,7 @@ def brier(
 
     For two classes (p - y)^2; for more, half the sum of the squares over the classes.
     """
-    return _table("brier", model, features, target, classes, takes)
+    return _build(ModelTable, "brier", model, features, target, classes, takes)
 
 
 def confusion(
@@ -105,7 +106,7 @@ def confusion(
     takes: str = "numpy",
 ) -> ModelTable:
     """The share of records for every pair of an actual and a predicted class."""
-    return _table("confusion", model, features, target, classes, takes)
+    return _build(ModelTable, "confusion", model, features, target, classes, takes)
 
 
 def calibration(
@@ -122,7 +123,7 @@ def calibration(
     The probability is that of the second of two classes.
     """
     bins = check_whole("bins", bins, 1, _MOST_BINS)
-    return _table("calibration", model, features, target, classes, takes, bins)
+    return _build(ModelTable, "calibration", model, features, target, classes, takes, bins=bins)
 
 
 def improvement(new: ModelScore, old: ModelScore) -> Improvement:
@@ -131,8 +132,8 @@ def improvement(new: ModelScore, old: ModelScore) -> Improvement:
     Both are given as what is compared: ``improvement(accuracy(new, ...), accuracy(old, ...))``. The
     target must be the same; the features need not be.
     """
-    checked_score("new", new)
-    checked_score("old", old)
+    check_score("new", new)
+    check_score("old", old)
     return _improvement(new, old, f"improvement({new.text}, {old.text})")
 
 
@@ -141,10 +142,10 @@ def _improvement(new: ModelScore, old: ModelScore, text: str) -> Improvement:
         raise InvalidQuery("both models need the same metric, on the same scale", text)
     if canonical_target(new) != canonical_target(old):
         raise InvalidQuery("both models need the same target", text)
-    return written(Improvement(new, old, text))
+    return check_length(Improvement(new, old, text))
 
 
-def checked_score(name: str, given: object) -> None:
+def check_score(name: str, given: object) -> None:
     """Refuse what is no score of a model."""
     if not isinstance(given, ModelScore):
         raise InvalidInput(name, "an accuracy(...) or a loss(...)", type(given).__name__)
@@ -155,46 +156,17 @@ def canonical_target(query: ModelScore) -> str:
     return replace(query.target, values=(), edges=()).canonical
 
 
-def _score(
+def _build(
+    cls: type[M],
     metric: Any,
-    model: object,
-    features: Sequence[str],
-    target: str,
-    classes: Sequence[Any] | None,
-    takes: str,
-    bounds: tuple[float, float] = (0.0, 1.0),
-) -> ModelScore:
-    made: ModelScore = _made(ModelScore, metric, model, features, target, classes, takes, bounds, 1)
-    return made
-
-
-def _table(
-    metric: Any,
-    model: object,
-    features: Sequence[str],
-    target: str,
-    classes: Sequence[Any] | None,
-    takes: str,
-    bins: int = 1,
-) -> ModelTable:
-    bounds = (0.0, 1.0)
-    made: ModelTable = _made(
-        ModelTable, metric, model, features, target, classes, takes, bounds, bins
-    )
-    return made
-
-
-def _made(
-    made: Callable[..., Any],
-    metric: Metric,
     model: object,
     features: object,
     target: str,
     classes: Sequence[Any] | None,
     takes: str,
-    bounds: tuple[float, float],
-    bins: int,
-) -> Any:
+    bounds: tuple[float, float] = (0.0, 1.0),
+    bins: int = 1,
+) -> M:
     from surehold.models.payload import payload_of
 
     if isinstance(features, str) or not isinstance(features, Sequence) or not features:
@@ -206,25 +178,24 @@ def _made(
         raise InvalidInput("features", "all different", list(features))
     if not isinstance(takes, str):
         raise InvalidInput("takes", "'numpy' or 'arrow'", takes)
-    payload = payload_of(model, takes, _listed(classes))  # type: ignore[arg-type]  # it checks takes
+    payload = payload_of(model, takes, _list_labels(classes))  # type: ignore[arg-type]  # it checks takes
     axis = Axis(parse(target))
     if metric not in OF_NUMBERS:
         if payload.classes is None:
             required = "a classifier, or given with its classes"
             hint = "for a regressor ask loss(..., kind='squared', low=..., high=...)"
-            raise InvalidInput(
-                "the model", required, f"a model without classes ({payload.kind})", hint
-            )
+            got = f"a model without classes ({payload.kind})"
+            raise InvalidInput("the model", required, got, hint)
         axis = replace(axis, values=tuple(_label(value) for value in payload.classes))
         if metric == "calibration" and len(axis.values) != 2:
             raise InvalidInput("the model", "of two classes", f"{len(axis.values)} of them")
     known = Model(f"{payload.kind}:{payload.digest}", payload)
-    query = made(metric, known, axis, tuple(features), bounds, bins, "")
+    query = cls(metric, known, axis, tuple(features), bounds, bins, "")
     query = replace(query, text=query.canonical)
-    return _readable(_few_cells(written(query)))
+    return _check_readable(_check_cells(check_length(query)))
 
 
-def _listed(classes: object) -> tuple[Any, ...] | None:
+def _list_labels(classes: object) -> tuple[Any, ...] | None:
     if classes is None:
         return None
     if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
@@ -235,14 +206,14 @@ def _listed(classes: object) -> tuple[Any, ...] | None:
     return listed
 
 
-def _few_cells(query: Any) -> Any:
+def _check_cells(query: M) -> M:
     """Refuse a table that is larger than any other may be."""
     if query.metric == "confusion" and query.target.size**2 > MOST_CELLS:
         refuse_many(query.target.size**2, query.text)
     return query
 
 
-def _readable(query: Any) -> Any:
+def _check_readable(query: M) -> M:
     """A ledger has to read it back: labels have to be literals, no two of them the same."""
     from surehold.queries.query_text import query_of
 
@@ -279,10 +250,10 @@ def read_model(parser: Parser, name: str) -> Query:
         parser.expect(",")
         if metric == "log":
             most = check_positive("the most of a log loss", _read_number(parser), _LARGEST_LOSS)
-            bounds = checked_bounds(0.0, most)
+            bounds = check_bounds(0.0, most)
         elif metric in OF_NUMBERS:
             low = _read_number(parser)
-            bounds = checked_bounds(low, _read_number(parser))
+            bounds = check_bounds(low, _read_number(parser))
     elif name == "calibration":
         found = _read_number(parser)
         if not (found.is_integer() and 1 <= found <= _MOST_BINS):
@@ -309,7 +280,7 @@ def read_model(parser: Parser, name: str) -> Query:
         parser.refuse("a calibration is of two classes")
     made = ModelTable if metric in TABLES else ModelScore
     query = made(metric, model, target, tuple(features), bounds, bins, parser.text)  # type: ignore[arg-type]  # checked above, or by READERS
-    return _few_cells(query)  # type: ignore[no-any-return]
+    return _check_cells(query)
 
 
 def read_improvement(parser: Parser, read: Callable[[Parser], Query]) -> Improvement:
@@ -323,8 +294,6 @@ def read_improvement(parser: Parser, read: Callable[[Parser], Query]) -> Improve
 
 
 def _read_number(parser: Parser) -> float:
-    found = parser.expression()
-    if not isinstance(found, Number):
-        parser.refuse("here a number is expected")
+    found = parser.number("expected a number")
     parser.expect(",")
-    return found.value
+    return found

@@ -11,12 +11,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from surehold.errors import InvalidInput, InvalidQuery
+from surehold.formatting import shorten
 from surehold.queries.axes import Axis
 from surehold.queries.base import Charged, NumberForm, ScalarQuery, Source
 from surehold.queries.canonical import name as column_name
 from surehold.queries.canonical import number
 from surehold.queries.canonical import text as quoted
-from surehold.queries.checker import checked
+from surehold.queries.checker import check_types
 from surehold.queries.expressions import (
     Column,
     Number,
@@ -113,10 +114,8 @@ class _OfModel(Charged):
                 raise InvalidQuery(f"there is no column {feature!r}", self.text, hint=hint)
         features = Schema.of({name: schema[name].value for name in self.features})
         self._check_target(features)
-        bits = (
-            0 if self.metric in ("accuracy", "zero_one", "confusion", "calibration") else GRID_BITS
-        )
-        target = checked_target(self.target, schema, self.text)
+        is_exact = self.metric in ("accuracy", "zero_one", "confusion", "calibration")
+        target = resolve_target(self.target, schema, self.text)
         return ModelMeasure(
             self.metric,
             self.model,
@@ -124,7 +123,7 @@ class _OfModel(Charged):
             target,
             self.bounds,
             self.bins,
-            bits,
+            0 if is_exact else GRID_BITS,
             len(self._labels() or (None,)),
             self.canonical,
         )
@@ -132,12 +131,8 @@ class _OfModel(Charged):
     def _check_target(self, features: Schema) -> None:
         payload = self.model.payload
         texts = [name for name, kind in features if kind is ColumnType.STR]
-        if (
-            payload is not None
-            and payload.kind == "callable"
-            and payload.takes == "numpy"
-            and texts
-        ):
+        is_plain = payload is not None and (payload.kind, payload.takes) == ("callable", "numpy")
+        if is_plain and texts:
             hint = "say takes='arrow', or leave texts out"
             raise InvalidInput("features", "numbers, for a callable", ", ".join(texts), hint)
 
@@ -179,7 +174,7 @@ class _OfModel(Charged):
                 return None
 
     def __repr__(self) -> str:
-        return f"<{self.canonical if len(self.canonical) < 80 else self.canonical[:77] + '...'}>"
+        return f"<{shorten(self.canonical, 80)}>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,14 +210,14 @@ class Improvement(ScalarQuery):
         return f"improvement({self.new!r}, {self.old!r})"
 
 
-def checked_target(axis: Axis, schema: Schema, text: str) -> Axis:
+def resolve_target(axis: Axis, schema: Schema, text: str) -> Axis:
     """The target with its columns looked up; 0 and 1 stand for false and true, and the reverse."""
     if not axis.values:
-        return replace(axis, operand=checked(axis.operand, schema, text, Type.NUMBER))
-    operand = checked(axis.operand, schema, text, None)
+        return replace(axis, operand=check_types(axis.operand, schema, text, Type.NUMBER))
+    operand = check_types(axis.operand, schema, text, None)
     kind = axis.values[0].type
     if operand.type is Type.BOOLEAN and kind is Type.NUMBER:
-        return Axis(checked(ToNumber(axis.operand), schema, text, Type.NUMBER), axis.values)
+        return Axis(check_types(ToNumber(axis.operand), schema, text, Type.NUMBER), axis.values)
     if isinstance(operand, Column) and operand.holds is ColumnType.FLOAT and kind is Type.BOOLEAN:
         reason = "the target is a measured number, and the model tells true from false"
         hint = "for a regressor ask loss(..., kind='squared', low=..., high=...)"
@@ -231,8 +226,7 @@ def checked_target(axis: Axis, schema: Schema, text: str) -> Axis:
         values = tuple(Number(float(value.value)) for value in axis.values)
         return Axis(operand, values)
     if operand.type is not kind:
-        reason = (
-            f"the target holds {_PLURAL[operand.type]}, and the model's classes are {_PLURAL[kind]}"
-        )
+        held, known = _PLURAL[operand.type], _PLURAL[kind]
+        reason = f"the target holds {held}, and the model's classes are {known}"
         raise InvalidQuery(reason, text, hint="predict what the column holds, or write a condition")
-    return axis.checked(schema, text)
+    return axis.resolve(schema, text)

@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Literal, cast
 
 from surehold.queries.base import NumberForm, ScalarQuery, Source
 from surehold.queries.canonical import canonical, number
-from surehold.queries.checker import checked
+from surehold.queries.checker import check_types
 from surehold.queries.expressions import Expression, Type
 from surehold.queries.measure import GRID_BITS
 from surehold.queries.parser import Parser, parse
 from surehold.queries.schema import Schema
-from surehold.queries.statistical import checked_bounds, read_bounds, written
+from surehold.queries.statistical import check_bounds, check_length, read_bounds
 
 PairKind = Literal["variance", "gini", "kendall", "concordance", "auc_pairs"]
 
@@ -89,7 +89,7 @@ class PairStatistic(ScalarQuery):
         most d * 2 / 2, and so is the unit: less than 2^-31, for which it has one bit less.
         """
         operands = tuple(
-            checked(operand, schema, self.text, wanted)
+            check_types(operand, schema, self.text, wanted)
             for operand, wanted in zip(self.operands, _OPERANDS[self.kind], strict=True)
         )
         source = PairMeasure(self.kind, operands, self.bounds, self.canonical)
@@ -135,7 +135,7 @@ def variance(text: str, low: float, high: float) -> PairStatistic:
     >>> variance("bmi", low=10, high=60)
     variance('bmi', low=10, high=60)
     """
-    return _made("variance", (text,), checked_bounds(low, high))
+    return _build("variance", (text,), check_bounds(low, high))
 
 
 def gini(text: str, low: float, high: float) -> PairStatistic:
@@ -148,7 +148,7 @@ def gini(text: str, low: float, high: float) -> PairStatistic:
     >>> gini("income", low=0, high=1e5)
     gini('income', low=0, high=100000)
     """
-    return _made("gini", (text,), checked_bounds(low, high))
+    return _build("gini", (text,), check_bounds(low, high))
 
 
 def kendall(x: str, y: str) -> PairStatistic:
@@ -161,7 +161,7 @@ def kendall(x: str, y: str) -> PairStatistic:
     >>> kendall("age", "bmi")
     kendall('age', 'bmi')
     """
-    return _made("kendall", (x, y))
+    return _build("kendall", (x, y))
 
 
 def concordance(x: str, y: str) -> PairStatistic:
@@ -173,7 +173,7 @@ def concordance(x: str, y: str) -> PairStatistic:
     >>> concordance("age", "bmi")
     concordance('age', 'bmi')
     """
-    return _made("concordance", (x, y))
+    return _build("concordance", (x, y))
 
 
 def auc_pairs(score: str, target: str) -> PairStatistic:
@@ -189,7 +189,7 @@ def auc_pairs(score: str, target: str) -> PairStatistic:
     >>> auc_pairs("0.1 * age + bmi", target="ill")
     auc_pairs('0.1 * age + bmi', target='ill')
     """
-    return _made("auc_pairs", (score, target))
+    return _build("auc_pairs", (score, target))
 
 
 def read_pairs(parser: Parser, kind: str) -> PairStatistic:
@@ -204,13 +204,9 @@ def read_pairs(parser: Parser, kind: str) -> PairStatistic:
     return PairStatistic(cast(PairKind, kind), tuple(operands), bounds, parser.text)
 
 
-def _made(kind: str, given: Sequence[str], bounds: Sequence[float] = ()) -> PairStatistic:
+def _build(kind: str, given: Sequence[str], bounds: Sequence[float] = ()) -> PairStatistic:
     """From the parts that a user gave: they are put together and read, so that positions fit."""
     for part in given:
         parse(part)  # by itself first, so that none can reach into the next
     parser = Parser(f"{kind}({', '.join([*given, *map(number, bounds)])})")
-    parser.advance()
-    parser.expect("(")
-    query = read_pairs(parser, kind)
-    parser.expect(")")
-    return written(query)
+    return check_length(parser.brackets(read_pairs))

@@ -6,7 +6,8 @@ From loosest to tightest: ``or``; ``and``; ``not``; comparisons, which do not ch
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from surehold.errors import InvalidQuery
 from surehold.queries import calls
@@ -29,6 +30,8 @@ from surehold.queries.expressions import (
     Truth,
 )
 from surehold.queries.lexer import LONGEST_QUERY, Kind, Token, tokens_of
+
+R = TypeVar("R")
 
 LARGEST_SIZE = 500
 """Nodes of an expression, what is written out counted in full."""
@@ -104,6 +107,21 @@ class Parser:
         """Say what is wrong, and where."""
         raise InvalidQuery(reason, self.text, self.token.position if at is None else at, hint)
 
+    def number(self, reason: str) -> float:
+        """Take a number, as it is."""
+        start, found = self.token.position, self.expression()
+        if not isinstance(found, Number):
+            self.refuse(reason, at=start)
+        return found.value
+
+    def brackets(self, read: Callable[[Parser, str], R]) -> R:
+        """Take a name and what its reader reads between brackets."""
+        name = self.advance().value.lower()
+        self.expect("(")
+        found = read(self, name)
+        self.expect(")")
+        return found
+
     def finish(self) -> None:
         """Nothing may be left."""
         if self.token.kind is Kind.END:
@@ -132,11 +150,11 @@ class Parser:
             else:
                 operator = self.advance().value
                 right = self.expression(found + 1)
-                left = self.made(Arithmetic(operator, left, right, position=left.position))
+                left = self.limit(Arithmetic(operator, left, right, position=left.position))
         self._nesting -= 1
         return left
 
-    def made(self, expression: Expression) -> Expression:
+    def limit(self, expression: Expression) -> Expression:
         """Every tree passes here as it grows, so that none outgrows the limits."""
         if expression.size > LARGEST_SIZE:
             reason = f"it is too large: more than {LARGEST_SIZE} elements"
@@ -157,7 +175,7 @@ class Parser:
     def _connective(self, left: Expression, level: int) -> Expression:
         operator = self.advance().value
         right = self.expression(level + 1)
-        return self.made(joined(operator, left, right))
+        return self.limit(join(operator, left, right))
 
     def _prefix(self, level: int) -> Expression:
         start = self.token.position
@@ -165,13 +183,13 @@ class Parser:
             if level > _NOT:
                 self.refuse("not is not expected here", "set brackets: (not ...)")
             self.advance()
-            return self.made(Not(self.expression(_NOT), position=start))
+            return self.limit(Not(self.expression(_NOT), position=start))
         if self.accept("-"):
             operand = self.expression(_UNARY)
             if isinstance(operand, Number):
                 # "+ 0.0" makes zero of minus zero.
                 return Number(-operand.value + 0.0, position=start)
-            return self.made(Negate(operand, position=start))
+            return self.limit(Negate(operand, position=start))
         if self.accept("+"):
             self.refuse("a sign + is not part of the language", "leave it out", at=start)
         return self._primary()
@@ -208,19 +226,19 @@ class Parser:
         start = left.position
         if self.at(*_COMPARISONS):
             operator = self.advance().value
-            return self.made(Compare(operator, left, self.expression(OPERAND), position=start))
+            return self.limit(Compare(operator, left, self.expression(OPERAND), position=start))
         if self.accept("is"):
             return self._is(left)
         negated = self.accept("not")
         if self.accept("between"):
             found = self._between(left)
         elif self.accept("in"):
-            found = self.made(In(left, self._list(), position=start))
+            found = self.limit(In(left, self._list(), position=start))
         elif self.accept("like"):
             found = self._like(left)
         else:
             self.refuse(f"expected between, in or like, but found {self.token.shown}")
-        return self.made(Not(found, position=start)) if negated else found
+        return self.limit(Not(found, position=start)) if negated else found
 
     def _is(self, left: Expression) -> Expression:
         start = left.position
@@ -234,16 +252,16 @@ class Parser:
             found = Choice("coalesce", (asked, Truth(False, position=start)), position=start)
         else:
             self.refuse(f"expected null, true or false, but found {self.token.shown}")
-        found = self.made(found)
-        return self.made(Not(found, position=start)) if negated else found
+        found = self.limit(found)
+        return self.limit(Not(found, position=start)) if negated else found
 
     def _between(self, left: Expression) -> Expression:
         low = self.expression(OPERAND)
         self.expect("and")
         high = self.expression(OPERAND)
-        above = self.made(Compare(">=", left, low, position=left.position))
-        below = self.made(Compare("<=", left, high, position=left.position))
-        return self.made(joined("and", above, below))
+        above = self.limit(Compare(">=", left, low, position=left.position))
+        below = self.limit(Compare("<=", left, high, position=left.position))
+        return self.limit(join("and", above, below))
 
     def _list(self) -> tuple[float | str, ...]:
         """The literals after ``in``."""
@@ -268,7 +286,7 @@ class Parser:
         if found is None:
             hint = "a pattern has % at its ends or once between, and no _"
             self.refuse("this pattern is not part of the language", hint, at=pattern.position)
-        return self.made(found)
+        return self.limit(found)
 
     # ------------------------------------------------------------------- calls
 
@@ -287,7 +305,7 @@ class Parser:
         built = build(name.value.lower(), arguments, name.position)
         if isinstance(built, str):
             self.refuse(built, at=name.position)
-        return self.made(built)
+        return self.limit(built)
 
     def _cast(self, start: int) -> Expression:
         self.expect("(")
@@ -298,7 +316,7 @@ class Parser:
             hint = "only cast(x as number) is there; to round write floor(x) or round(x)"
             self.refuse(f"there is no cast to {target.shown}", hint, at=target.position)
         self.expect(")")
-        return self.made(ToNumber(operand, position=start))
+        return self.limit(ToNumber(operand, position=start))
 
     def _case(self, start: int) -> Expression:
         subject = None if self.at("when") else self.expression()
@@ -308,15 +326,15 @@ class Parser:
             condition = self.expression()
             if subject is not None:
                 compared = Compare("=", subject, condition, position=condition.position)
-                condition = self.made(compared)
+                condition = self.limit(compared)
             self.expect("then")
             branches.append((condition, self.expression()))
         otherwise = self.expression() if self.accept("else") else Null(position=start)
         self.expect("end")
-        return self.made(Case(tuple(branches), otherwise, position=start))
+        return self.limit(Case(tuple(branches), otherwise, position=start))
 
 
-def joined(operator: str, *parts: Expression) -> Expression:
+def join(operator: str, *parts: Expression) -> Expression:
     """One connective, brackets inside of it dissolved: they make no difference."""
     flat: list[Expression] = []
     for part in parts:

@@ -19,7 +19,7 @@ from surehold.queries.pairs import read_pairs
 from surehold.queries.parser import Parser
 from surehold.queries.schema import Schema
 from surehold.queries.selection import Select, read_select
-from surehold.queries.statistical import Statistical, contrasted, read_statistical, written
+from surehold.queries.statistical import Statistical, check_length, contrast, read_statistical
 
 Reader = Callable[[Parser, str], Query]
 
@@ -55,14 +55,14 @@ def _query_of(text: str) -> Query:
     """Queries are inert, and analysts ask the same ones again as the data grows."""
     is_selection = text.startswith("select(")
     parser = Parser(text, LONGEST_SELECTION if is_selection else LONGEST_QUERY)
-    name, query = _called(parser), _read(parser)
+    name, query = _query_name(parser), read_query(parser)
     if name is not None and parser.token.kind is not Kind.END:
         parser.refuse(f"{name}(...) stands alone", "a query asks for one fraction or one mean")
     parser.finish()
-    return query if isinstance(query, Select) else written(query)  # it sees to it by itself
+    return query if isinstance(query, Select) else check_length(query)  # it sees to it by itself
 
 
-def _called(parser: Parser) -> str | None:
+def _query_name(parser: Parser) -> str | None:
     """The name of a query that starts here."""
     if parser.token.kind is not Kind.NAME or parser.following.value != "(":
         return None
@@ -70,70 +70,54 @@ def _called(parser: Parser) -> str | None:
     return name if name in READERS else None
 
 
-def _read(parser: Parser) -> Query:
+def read_query(parser: Parser) -> Query:
     """The query that starts here; an expression is a fraction."""
-    name = _called(parser)
+    name = _query_name(parser)
     if name is None:
         expression = parser.expression()
         return Statistical("fraction", expression, 0.0, 1.0, parser.text)
-    parser.advance()
-    parser.expect("(")
-    query = READERS[name](parser, name)
-    parser.expect(")")
-    return query
+    return parser.brackets(READERS[name])
 
 
-def _difference(parser: Parser, name: str) -> Query:
+def _read_difference(parser: Parser, name: str) -> Query:
     parts = []
     for i in range(2):
         if i:
             parser.expect(",")
         at = parser.token.position
-        part = _read(parser)
+        part = read_query(parser)
         if not isinstance(part, Statistical):
             parser.refuse("a difference is of two fractions or means", at=at)
         parts.append(part)
     plus, minus = parts
-    return contrasted(plus, minus, parser.text)
+    return contrast(plus, minus, parser.text)
 
 
-def _gate(parser: Parser, name: str) -> Query:
-    return read_limit(parser, _read(parser))
-
-
-def _select(parser: Parser, name: str) -> Query:
-    return read_select(parser, _read)
-
-
-def _improvement(parser: Parser, name: str) -> Query:
-    return read_improvement(parser, _read)
-
-
-def _model_auc(parser: Parser, name: str) -> Query:
-    return read_model_auc(parser, name, _read)
+def _read_model_auc(parser: Parser, name: str) -> Query:
+    return read_model_auc(parser, name, read_query)
 
 
 READERS: Mapping[str, Reader] = {
     "fraction": read_statistical,
     "mean": read_statistical,
-    "difference": _difference,
+    "difference": _read_difference,
     "histogram": read_cells,
     "totals": read_cells,
     "rate": read_rate,
     "means": read_means,
     "auc": read_auc,
-    "model_auc": _model_auc,
-    "model_pairs": _model_auc,
+    "model_auc": _read_model_auc,
+    "model_pairs": _read_model_auc,
     "classes": read_classes,
     "fit": read_fit,
-    "gate": _gate,
-    "select": _select,
+    "gate": lambda parser, name: read_limit(parser, read_query(parser)),
+    "select": lambda parser, name: read_select(parser, read_query),
     "accuracy": read_model,
     "loss": read_model,
     "brier": read_model,
     "confusion": read_model,
     "calibration": read_model,
-    "improvement": _improvement,
+    "improvement": lambda parser, name: read_improvement(parser, read_query),
     "variance": read_pairs,
     "gini": read_pairs,
     "kendall": read_pairs,

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from surehold.errors import InvalidInput
+from surehold.formatting import shorten
 
 _MOST_COLUMNS = 4096
 # No surrogates either: they have no UTF-8.
@@ -102,7 +103,10 @@ class Schema:
 
     def to_dict(self) -> dict[str, str]:
         """As :meth:`of` reads it."""
-        return {name: kind.value + _listed(self.categories(name)) for name, kind in self.columns}
+        return {
+            name: kind.value + _write_categories(self.categories(name))
+            for name, kind in self.columns
+        }
 
 
 def _type_of(name: str, given: object) -> tuple[ColumnType, tuple[Category, ...]]:
@@ -115,7 +119,7 @@ def _type_of(name: str, given: object) -> tuple[ColumnType, tuple[Category, ...]
     match = _DECLARED.fullmatch(text) if len(text) <= _LONGEST_TYPE else None
     if match is None:
         required = f"one of {', '.join(ColumnType)}, or categories such as str in ('NO', 'SE')"
-        raise InvalidInput(what, required, _shown(text) if isinstance(given, str) else given)
+        raise InvalidInput(what, required, shorten(text) if isinstance(given, str) else given)
     kind = ColumnType(match[1])
     return kind, _categories(what, kind, match[2])
 
@@ -130,11 +134,11 @@ def _categories(what: str, kind: ColumnType, text: str) -> tuple[Category, ...]:
     while more:
         match = _CATEGORY.match(text, position)
         if match is None or (match[1] is None) == (kind is ColumnType.STR):
-            raise InvalidInput(what, f"{required}, each after a comma", _shown(text[position:]))
+            raise InvalidInput(what, f"{required}, each after a comma", shorten(text[position:]))
         category = int(match[2]) if match[1] is None else match[1].replace("''", "'")
         _check_category(what, category)
         if category in found:
-            raise InvalidInput(what, f"{required}, each of them once", _shown(str(category)))
+            raise InvalidInput(what, f"{required}, each of them once", shorten(str(category)))
         found[category] = None
         position, more = match.end(), match[3] == ","
         if len(found) > MOST_CATEGORIES:
@@ -151,14 +155,14 @@ def _check_category(what: str, category: Category) -> None:
     hidden = (unicodedata.category(letter) in _HIDDEN for letter in category)
     if any(hidden) or len(category.encode()) > _LONGEST_TEXT:
         required = f"str in (...) with visible texts of up to {_LONGEST_TEXT:,} bytes"
-        raise InvalidInput(what, required, _shown(category))
+        raise InvalidInput(what, required, shorten(category))
 
 
 # Controls, format characters (bidi overrides among them), surrogates, separators.
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
-def _listed(categories: tuple[Category, ...] | None) -> str:
+def _write_categories(categories: tuple[Category, ...] | None) -> str:
     if not categories:
         return ""
     return f" in ({', '.join(map(_literal, categories))})"
@@ -166,7 +170,3 @@ def _listed(categories: tuple[Category, ...] | None) -> str:
 
 def _literal(category: Category) -> str:
     return str(category) if isinstance(category, int) else "'" + category.replace("'", "''") + "'"
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -10,11 +10,10 @@ from typing import Any, Literal, TypeAlias
 from surehold.checks import check_whole
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.base import Charged, Form, Needs, NumberForm, Query, ScalarQuery
-from surehold.queries.expressions import Number
 from surehold.queries.lexer import LONGEST_SELECTION
 from surehold.queries.parser import Parser
 from surehold.queries.schema import Schema
-from surehold.queries.statistical import written
+from surehold.queries.statistical import check_length
 
 Best: TypeAlias = Literal["lowest", "highest"]
 
@@ -102,12 +101,12 @@ def select(
     if loss is not None and not callable(loss):
         raise InvalidInput("loss", "what makes a query of a candidate", type(loss).__name__)
     if isinstance(candidates, Mapping):
-        names, values = [_checked_name(name) for name in candidates], list(candidates.values())
+        names, values = [_check_name(name) for name in candidates], list(candidates.values())
     else:
         values = list(candidates)
         names = [_name_of(value, i) for i, value in enumerate(values)]
     queries = [_query(value if loss is None else loss(value)) for value in values]
-    return _checked(queries, names, best, price)
+    return _build(queries, names, best, price)
 
 
 def read_select(parser: Parser, read: Callable[[Parser], Query]) -> Select:
@@ -117,8 +116,8 @@ def read_select(parser: Parser, read: Callable[[Parser], Query]) -> Select:
         hint = "for instance select(lowest, 25, churned and age > 60, churned and age > 70)"
         parser.refuse("a selection starts with lowest or highest", hint)
     parser.expect(",")
-    price = parser.expression()
-    if not isinstance(price, Number) or not price.value.is_integer():
+    price = parser.number("the price is a whole number of answers")
+    if not price.is_integer():
         parser.refuse("the price is a whole number of answers")
     queries = []
     while parser.accept(","):
@@ -129,10 +128,10 @@ def read_select(parser: Parser, read: Callable[[Parser], Query]) -> Select:
         queries.append(query)
     names = [query.canonical for query in queries]
     side: Best = "lowest" if best == "lowest" else "highest"
-    return _checked(queries, names, side, int(price.value), parser.text)
+    return _build(queries, names, side, int(price), parser.text)
 
 
-def _checked(
+def _build(
     queries: list[ScalarQuery], names: list[str], best: object, price: object, text: str = ""
 ) -> Select:
     if not 1 <= len(queries) <= MOST_CANDIDATES:
@@ -141,7 +140,7 @@ def _checked(
         raise InvalidInput("best", "lowest or highest", best)
     price = check_whole("price", price, 1, MOST_PRICE)
     for query in queries:
-        written(query)
+        check_length(query)
     made = Select(tuple(queries), "lowest" if best == "lowest" else "highest", price, text, ())
     length = len(made.canonical)
     if length > LONGEST_SELECTION:
@@ -175,7 +174,7 @@ def _name_of(value: object, i: int) -> str:
     return text if 1 <= len(text) <= 60 and text.isprintable() else f"#{i + 1}"
 
 
-def _checked_name(name: object) -> str:
+def _check_name(name: object) -> str:
     """What a mapping calls a candidate: the ledger keeps it, and it is shown."""
     text = str(name) if isinstance(name, str | int | float) else ""
     if not (1 <= len(text) <= _LONGEST_NAME and text.isprintable()):

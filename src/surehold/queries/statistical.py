@@ -13,8 +13,8 @@ from surehold.checks import check_number
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.base import NumberForm, Query, ScalarQuery
 from surehold.queries.canonical import canonical, number
-from surehold.queries.checker import checked
-from surehold.queries.expressions import LARGEST, Expression, Number, Type
+from surehold.queries.checker import check_types
+from surehold.queries.expressions import LARGEST, Expression, Type
 from surehold.queries.lexer import LONGEST_QUERY
 from surehold.queries.measure import GRID_BITS, Contrast, Measure
 from surehold.queries.parser import Parser, parse
@@ -58,7 +58,7 @@ class Statistical(ScalarQuery):
         surehold.errors.InvalidQuery: invalid query: there is no column 'limit' at character 7 ...
         """
         wanted = Type.BOOLEAN if self.kind == "fraction" else Type.NUMBER
-        expression = checked(self.expression, schema, self.text, wanted)
+        expression = check_types(self.expression, schema, self.text, wanted)
         bits = 0 if self.kind == "fraction" else GRID_BITS
         return Measure(self.kind, expression, self.low, self.high, bits, self.canonical)
 
@@ -127,7 +127,7 @@ def fraction(text: str) -> Statistical:
     >>> fraction("age > 65 and city = 'Oslo'")
     fraction("age > 65 and city = 'Oslo'")
     """
-    return written(Statistical("fraction", parse(text), 0.0, 1.0, text))
+    return check_length(Statistical("fraction", parse(text), 0.0, 1.0, text))
 
 
 def mean(text: str, low: float, high: float) -> Statistical:
@@ -136,8 +136,8 @@ def mean(text: str, low: float, high: float) -> Statistical:
     >>> mean("weight / (height * height)", low=10, high=60)
     mean('weight / (height * height)', low=10, high=60)
     """
-    bounds = checked_bounds(low, high)
-    return written(Statistical("mean", parse(text), *bounds, text))
+    bounds = check_bounds(low, high)
+    return check_length(Statistical("mean", parse(text), *bounds, text))
 
 
 def difference(plus: str | Statistical, minus: str | Statistical) -> Difference:
@@ -150,15 +150,15 @@ def difference(plus: str | Statistical, minus: str | Statistical) -> Difference:
     """
     first, second = _statistical("plus", plus), _statistical("minus", minus)
     text = f"difference({first.text}, {second.text})"
-    return contrasted(first, second, text)
+    return contrast(first, second, text)
 
 
-def contrasted(plus: Statistical, minus: Statistical, text: str) -> Difference:
+def contrast(plus: Statistical, minus: Statistical, text: str) -> Difference:
     """The difference of two queries of one kind and range."""
     if (plus.kind, plus.low, plus.high) != (minus.kind, minus.low, minus.high):
         hint = "write both as means with the same low and high"
         raise InvalidQuery("a difference needs two means of the same range", text, hint=hint)
-    return written(Difference(plus, minus, text))
+    return check_length(Difference(plus, minus, text))
 
 
 def read_statistical(parser: Parser, kind: str) -> Statistical:
@@ -186,7 +186,7 @@ def _given(query: Statistical) -> str:
     return repr(canonical(query.expression)) if query.kind == "fraction" else repr(query)
 
 
-def written(query: Q) -> Q:
+def check_length(query: Q) -> Q:
     """A query whose canonical text may be longer than its own, but can be read back."""
     length = len(query.canonical)
     if length > LONGEST_QUERY:
@@ -203,18 +203,14 @@ def read_bounds(parser: Parser, example: str) -> tuple[float, float]:
         if not parser.at(","):
             parser.refuse("it needs two bounds, low and high", f"for instance {example}")
         parser.advance()
-        at = parser.token.position
-        bound = parser.expression()
-        if not isinstance(bound, Number):
-            parser.refuse(f"{which} must be a number, as it is", at=at)
-        bounds.append(bound.value)
+        bounds.append(parser.number(f"{which} must be a number, as it is"))
     try:
-        return checked_bounds(*bounds)
+        return check_bounds(*bounds)
     except InvalidInput as error:
         raise InvalidQuery(str(error), parser.text, start) from error
 
 
-def checked_bounds(low: object, high: object) -> tuple[float, float]:
+def check_bounds(low: object, high: object) -> tuple[float, float]:
     """Both bounds, checked."""
     first, last = check_literal("low", low), check_literal("high", high)
     if not last - first >= _NARROWEST:

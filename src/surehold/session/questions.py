@@ -22,7 +22,7 @@ from surehold.queries import (
     Statistical,
     query_of,
 )
-from surehold.queries.statistical import written
+from surehold.queries.statistical import check_length
 from surehold.session.noisy_answers import sources_of
 
 _MOST_FORMS = 4096
@@ -87,7 +87,7 @@ class Questions:
         match query:
             case CustomStatistic():
                 declared = self._ledger.declared(query.name)
-                return query if declared is None else query.resolved(declared)
+                return query if declared is None else query.resolve(declared)
             case Gate():
                 return replace(query, query=self._resolved(query.query))
             case Select():
@@ -101,7 +101,9 @@ class Questions:
         form = self._forms.get(query.canonical)
         if form is None:
             if not isinstance(query, Select):  # which sees to it by itself
-                written(query)  # a part may be longer than the whole; replay has to read it back
+                check_length(
+                    query
+                )  # a part may be longer than the whole; replay has to read it back
             form = query.form(self._ledger.schema)
             self._ledger.policy.check_covers(form)
             self._ledger.check_registered(form)
