@@ -168,7 +168,7 @@ def test_an_interrupt_ends_the_child_and_goes_on(tmp_path):
         return block[:, 0]
 
     def interrupt():
-        # Not before: Polars has a handler of its own while it works, and may lose the signal.
+        # Not before: Polars handles signals in its own way while it works.
         while not begun.exists():
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
