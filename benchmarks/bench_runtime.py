@@ -144,7 +144,7 @@ def bench_ask_many(folder: Path, dataset: sh.Dataset, frame: pl.DataFrame) -> No
     session, sync = dataset.session(), Syncing(folder / "sync")
     held, turn = dataset.session(fixed_time=True), itertools.count(1)
 
-    def ours(session: hf.Session = session) -> None:
+    def ours(session: sh.Session = session) -> None:
         shift = next(turn) * 1e-9
         limits = np.linspace(-3, 3, 1000) + shift
         session.ask_many([sh.fraction(f"a > {limit!r} and smoker") for limit in limits.tolist()])
