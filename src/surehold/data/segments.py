@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ RECORDS = 1 << 20
 _BATCH = 1 << 17
 _FINISHERS = 4
 _DATASET = b"surehold.dataset"
+# Before the product had its name, segments said another one: any word will do.
+_FINGERPRINTED = re.compile(rb"[a-z]+\.dataset=[0-9a-f]{32}")
 _WRITING = "writing a segment"
 
 
@@ -147,8 +150,10 @@ def digest_of(path: Path) -> str:
 
 def dataset_of(schema: pa.Schema) -> str | None:
     """The fingerprint of the dataset that a file is a segment of, if it is one."""
-    found = (schema.metadata or {}).get(_DATASET)
-    return None if found is None else found.decode(errors="replace")
+    for key, value in (schema.metadata or {}).items():
+        if _FINGERPRINTED.fullmatch(key + b"=" + value):
+            return str(value.decode())
+    return None
 
 
 def sweep(folder: Path) -> None:
