@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 PAGES = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
     "benchmarks/README.md": "benchmarks.md",
     "examples/README.md": "examples.md",
 }
@@ -21,6 +22,7 @@ _SHOWN = {
     ".py": "python",
     ".toml": "toml",
     ".txt": "text",
+    ".yaml": "yaml",
     ".yml": "yaml",
 }
 

@@ -58,6 +58,13 @@ def test_every_install_is_pinned_as_the_tests_are_run(name):
     assert found <= tested
 
 
+def test_the_extra_all_has_every_other():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    [named] = extras.pop("all")
+    assert named == f"surehold[{','.join(sorted(extras))}]"
+
+
 def test_what_is_subclassed_has_an_upper_bound():
     """`server/protocol.py` builds on uvicorn's own classes, which may change in any version."""
     text = (ROOT / "pyproject.toml").read_text()
