@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import errno
+import fcntl
 import json
 import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +23,7 @@ from support.runtime import adaptive_plan, made, records
 from surehold import files
 from surehold.cli import surehold
 from surehold.data.segments import FOLDER
+from surehold.errors import StorageFailed
 from surehold.server.tokens import TokenBook
 
 SOURCE = Path(sh.__file__).parent
@@ -87,6 +92,13 @@ def _of_os(function: ast.expr) -> bool:
 # ------------------------------------------------------------------------------- the sequence
 
 
+def path_of(file: int) -> Path:
+    """Where an open file lies."""
+    if sys.platform == "darwin":
+        return Path(fcntl.fcntl(file, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0").decode())
+    return Path(f"/proc/self/fd/{file}").readlink()
+
+
 class Calls:
     """What is done to the names and files of a folder, in order."""
 
@@ -98,7 +110,7 @@ class Calls:
         fsync = os.fsync
 
         def watched(file: int) -> None:
-            self._note("sync", Path(f"/proc/self/fd/{file}").readlink())
+            self._note("sync", path_of(file))
             fsync(file)
 
         patch.setattr(os, "fsync", watched)
@@ -232,3 +244,37 @@ def test_a_folder_that_others_can_read_is_remarked_upon(tmp_path, mode) -> None:
     assert run.exit_code == 0
     assert "others on this machine may look into" in " ".join(run.stderr.split())
     assert json.loads(run.stdout)["n"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("refusal", "synced"), [(None, ["full"]), (errno.ENOTSUP, ["full", "plain"])]
+)
+def test_the_sync_of_macos_and_file_systems_without_it(monkeypatch, tmp_path, refusal, synced):
+    made = []
+
+    def sync(file, call):
+        made.append("full")
+        if refusal is not None:
+            raise OSError(refusal, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", sync)
+    monkeypatch.setattr(os, "fsync", lambda file: made.append("plain"))
+    files.sync_folder(tmp_path)
+    assert made == synced
+
+
+def test_a_sync_of_macos_that_fails_is_an_error(monkeypatch, tmp_path):
+    def fail(file, call):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", fail)
+    with pytest.raises(StorageFailed):
+        files.sync_names(tmp_path, "syncing")
+
+
+def test_windows_is_told_what_it_lacks():
+    code = "import sys; sys.modules['fcntl'] = None; import surehold.session"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.stderr.endswith("on Linux and macOS; on Windows, run it in WSL\n")

@@ -7,7 +7,7 @@ here syncs both, in that order, before it returns; what it raises says what is k
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import errno
 import os
 import uuid
 from collections.abc import Iterator, Mapping
@@ -16,9 +16,15 @@ from pathlib import Path
 
 from surehold.errors import StorageFailed
 
+try:
+    import fcntl
+except ImportError:
+    raise ImportError("Surehold keeps data on Linux and macOS; on Windows, run it in WSL") from None
+
 PASSING = ".writing-"
 """How the names of files begin that are not whole yet."""
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+_NOT_SUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOTTY)  # by some file systems of macOS
 _MAY_BE_KEPT = "it is not known whether it was kept; do the same again, which is safe"
 
 
@@ -118,6 +124,10 @@ def _sync_path(path: Path) -> None:
 def _sync(file: int) -> None:
     full: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync stops at the drive
     if full is not None:
-        fcntl.fcntl(file, full)
-    else:
-        os.fsync(file)
+        try:
+            fcntl.fcntl(file, full)
+            return
+        except OSError as error:
+            if error.errno not in _NOT_SUPPORTED:
+                raise
+    os.fsync(file)
