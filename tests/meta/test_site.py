@@ -97,6 +97,7 @@ RIGHT = {
     "docs/room/other.md": "# Another\n\n## Below\n\n[Back](../index.md), $x \\le 1$.\n",
     "CHANGELOG.md": "# Changes\n\n## New\n\n[A page](docs/room/other.md#below)\n",
     "CONTRIBUTING.md": "# How\n",
+    "SECURITY.md": "# Safe\n",
     "benchmarks/README.md": "# Speed\n",
     "examples/README.md": "# Programs\n",
     "tests/runtime.py": "print('hello')\n",
@@ -106,6 +107,7 @@ NAV = [
     "room/other.md",
     "changelog.md",
     "contributing.md",
+    "security.md",
     "benchmarks.md",
     "examples.md",
 ]
