@@ -228,7 +228,7 @@ def test_an_evaluation_that_fails_is_charged_once_and_can_be_asked_again(dataset
     with monkeypatch.context() as patch:
         patch.setattr(evaluation, "write_block", no_room)
         for _ in range(2):
-            with pytest.raises(sh.EvaluationFailed, match="no memory for a block"):
+            with pytest.raises(sh.EvaluationFailed, match="not enough memory for a block"):
                 session.ask(query)
             spent = session.budget.spent
             assert spent > 0
@@ -240,7 +240,7 @@ def test_an_evaluation_that_fails_is_charged_once_and_can_be_asked_again(dataset
 
 @pytest.mark.parametrize(
     ("missing", "says"),
-    [("time", "more than 600 seconds in all"), ("processes", "again and again")],
+    [("time", "more than 600 seconds in all"), ("processes", "several times")],
 )
 def test_an_evaluation_that_lacks_something_gives_no_values(dataset, monkeypatch, missing, says):
     """All values lost would be an answer that one record, or a busy machine, has decided."""
@@ -286,7 +286,7 @@ def test_a_model_that_is_only_named_is_refused_with_a_hint(dataset):
     named = query_of(query.canonical)
     assert named == query
     assert session.quote(named).allowed
-    with pytest.raises(InvalidInput, match=r"the model must be at hand.*give the model itself"):
+    with pytest.raises(InvalidInput, match=r"the model must be at hand.*pass the model itself"):
         session.ask(named)
     assert session.budget.spent == 0.0
     first = session.ask(query)

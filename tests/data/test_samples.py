@@ -23,7 +23,7 @@ def doubted(folder: Path, values: list[str], name: str = "x", suffix: str = ".cs
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 def test_dates_that_do_not_compare_as_dates(tmp_path, date, suffix):
     [said] = doubted(tmp_path, [date] * 9 + [""], suffix=suffix)
-    assert said == "'x' is text, and its dates compare rightly only if written as 2026-11-16"
+    assert said == "'x' is text, and its dates compare correctly only if written like 2026-11-16"
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_dates_that_do_and_other_texts(tmp_path, texts):
 def test_numbers_with_other_words_among_them(tmp_path):
     [said] = doubted(tmp_path, [*map(str, range(19)), "NA"], name="net amount")
     assert said == (
-        "'net amount' is text, as some of it is no number; leave such fields empty, or ask about "
+        "'net amount' is text, as some fields are not numbers; leave those empty, or ask about "
         'cast("net amount" as number)'
     )
     assert "NA" not in said

@@ -194,7 +194,7 @@ def test_names_that_look_like_patterns(dataset: sh.Dataset, tmp_path: Path) -> N
 
 def test_formats_can_be_said(dataset: sh.Dataset, tmp_path: Path) -> None:
     csv(RECORDS, SCHEMA, tmp_path / "a.txt")
-    with pytest.raises(sh.InvalidInput, match="or say its format"):
+    with pytest.raises(sh.InvalidInput, match="or give its format"):
         dataset.append(tmp_path / "a.txt")
     with pytest.raises(sh.InvalidInput, match="one of csv"):
         dataset.append(tmp_path / "a.txt", format="xls")
@@ -205,7 +205,7 @@ def test_formats_can_be_said(dataset: sh.Dataset, tmp_path: Path) -> None:
 def test_a_compressed_file_needs_its_format(dataset: sh.Dataset, tmp_path: Path) -> None:
     packed = tmp_path / "a.csv.gz"
     packed.write_bytes(gzip.compress(csv(RECORDS, SCHEMA, tmp_path / "a.csv").read_bytes()))
-    with pytest.raises(sh.InvalidInput, match="or say its format"):
+    with pytest.raises(sh.InvalidInput, match="or give its format"):
         dataset.append(packed)
     dataset.append(packed, format="csv")
     assert kept(dataset) == ROWS
@@ -349,9 +349,9 @@ def test_what_is_no_records_at_all(source: Any, dataset: sh.Dataset) -> None:
 
 
 def test_no_such_file(dataset: sh.Dataset, tmp_path: Path) -> None:
-    with pytest.raises(sh.InvalidInput, match="a file that is there"):
+    with pytest.raises(sh.InvalidInput, match="an existing file"):
         dataset.append(tmp_path / "none.csv")
-    with pytest.raises(sh.InvalidInput, match="a file that is there"):
+    with pytest.raises(sh.InvalidInput, match="an existing file"):
         dataset.append(str(tmp_path))
 
 

@@ -23,7 +23,9 @@ EXAMPLES = {
     errors.LedgerCorrupt: errors.LedgerCorrupt("the ledger", "its hash is wrong", 7),
     errors.BadRecord: errors.BadRecord(3, "age", "a whole number", "text"),
     errors.StorageFailed: errors.StorageFailed("writing", "the disk is full", "free some"),
-    errors.EvaluationFailed: errors.EvaluationFailed("there is no memory for a block of records"),
+    errors.EvaluationFailed: errors.EvaluationFailed(
+        "there is not enough memory for a block of records"
+    ),
     errors.AccessDenied: errors.AccessDenied("the token was revoked", "ask for another"),
     errors.RequestRefused: errors.RequestRefused(429, "too many requests", "wait", 1.0),
     errors.ServiceFailed: errors.ServiceFailed("asking", "nobody answers", "see to it"),

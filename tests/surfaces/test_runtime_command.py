@@ -303,4 +303,4 @@ def test_a_sample_with_dates_that_do_not_sort_is_remarked_on(run, tmp_path):
     code, out, err = run("create", f"{tmp_path}/orders", *files, "--json")
     assert code == 0
     assert json.loads(out)["columns"] == {"when": "str", "paid": "int"}
-    assert err.startswith("note: 'when' is text, and its dates compare rightly only if ")
+    assert err.startswith("note: 'when' is text, and its dates compare correctly only if ")

@@ -1,6 +1,6 @@
 """How long an evaluation takes, by public facts: the query, sizes, and a trial on made-up records.
 
-No record is read for it. So whatever is decided by these numbers tells nothing of records.
+No record is read for it, so nothing that is decided by these numbers depends on records.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from surehold.data.engines.polars_engine import PolarsEngine
-from surehold.data.frames import STORED
+from surehold.data.engines.polars_series import STORED
 from surehold.data.record_store import RecordStore, parts_of
 from surehold.queries import (
     CellMeasure,
@@ -60,7 +60,7 @@ class Pace(NamedTuple):
     each: float
 
     def at(self, records: int) -> float:
-        """The seconds for so many records."""
+        """The seconds for a number of records."""
         return self.once + self.each * records
 
 
@@ -81,7 +81,7 @@ class Calibration:
         self.trials = 0
 
     def seconds(self, sources: Sequence[Source], t: int) -> float:
-        """What an evaluation of these sources takes from scratch, never mind what is known."""
+        """What an evaluation of these sources takes from scratch, whatever is known already."""
         parts = [part for source in sources for part in parts_of(source)]
         total = OVERHEAD + _EACH * len(parts)
         measures = {part.canonical: part for part in parts if isinstance(part, Measure)}
@@ -93,7 +93,7 @@ class Calibration:
         from surehold.data.gradients import Gradients
 
         def step(rows: int) -> None:
-            gradients = Gradients(form, self._made_up(rows))
+            gradients = Gradients(form, self._made_up().frame(0, rows))
             gradients.moments()
             gradients.total([0.0] * gradients.size)
 
@@ -118,13 +118,13 @@ class Calibration:
         for kind in sorted(kinds):
             by_size.setdefault((counts[kind] - 1).bit_length(), []).append(kind)
         total = 0.0
-        for size, alike in by_size.items():
-            chosen = [kinds[kind] for kind in alike]
+        for size, similar in by_size.items():
+            chosen = [kinds[kind] for kind in similar]
 
             def sums(rows: int, chosen: list[Measure] = chosen) -> None:
-                self._made().sums(chosen, 0, rows)
+                self._made_up().sums(chosen, 0, rows)
 
-            total += self._pace("\n".join(alike), sums, t).at(t) * (1 << size)
+            total += self._pace("\n".join(similar), sums, t).at(t) * (1 << size)
         return total
 
     def _one(self, part: Source, t: int) -> float:
@@ -132,16 +132,16 @@ class Calibration:
         kind = _kind(part.canonical)
         match part:
             case CellMeasure():
-                pace = self._pace(kind, lambda rows: self._made().cell_sums(part, 0, rows), t)
+                pace = self._pace(kind, lambda rows: self._made_up().cell_sums(part, 0, rows), t)
                 return pace.at(t)
             case PairMeasure():
-                pace = self._pace(kind, lambda rows: self._made().pair_statistic(part, rows), t)
+                pace = self._pace(kind, lambda rows: self._made_up().pair_statistic(part, rows), t)
                 return pace.at(t) * _sorting(t)
             case CustomMeasure(name=name):
                 statistic = self._data.statistic(part)
                 pace = self._pace(
                     f"{name} {statistic.digest}",
-                    lambda rows: statistic.value(self._made_up(rows)),
+                    lambda rows: statistic.value(self._made_up().frame(0, rows)),
                     t,
                 )
                 return pace.at(t) + _CUSTOM * t * len(statistic.columns)
@@ -185,21 +185,15 @@ class Calibration:
             took.append(self._clock() - begun)
         return sorted(took)[1]
 
-    def _made(self) -> MadeUp:
+    def _made_up(self) -> MadeUp:
         if self._engine is None:
-            self._engine = MadeUp(self._data.schema, _ROWS)
+            self._engine = MadeUp()
+            self._engine.extend(made_up(self._data.schema, _ROWS))
         return self._engine
-
-    def _made_up(self, rows: int) -> pl.DataFrame:
-        return self._made().frame(0, rows)
 
 
 class MadeUp(PolarsEngine):
     """An engine that holds no records of the dataset, but made-up ones."""
-
-    def __init__(self, schema: Schema, rows: int) -> None:
-        super().__init__()
-        self.extend(made_up(schema, rows))
 
 
 def made_up(schema: Schema, rows: int) -> pl.DataFrame:
@@ -255,5 +249,5 @@ def _kind(canonical: str) -> str:
 
 
 def _sorting(t: int) -> float:
-    """How much longer a record takes to sort among so many than among the made-up ones."""
+    """How much longer a record takes to sort among t than among the made-up ones."""
     return max(math.log2(max(t, 2)) / math.log2(_ROWS), 1.0)

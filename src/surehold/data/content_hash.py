@@ -1,4 +1,4 @@
-"""What records are alike by: their values, whatever file or table they came in.
+"""A hash of records by their values, whatever file or table they came in.
 
 Two files of the same records differ in their bytes: in what lies under a missing value, in how
 texts are packed, in how many records are written at a time.

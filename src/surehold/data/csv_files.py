@@ -101,7 +101,7 @@ def _decode(batch: pa.RecordBatch, done: int) -> pl.DataFrame:
         except pa.ArrowInvalid:
             values = batch.column(i).to_pylist()
             first = next(at for at, value in enumerate(values) if not _is_utf8(value))
-            got = "bytes that are no UTF-8"
+            got = "bytes that are not UTF-8"
             raise BadRecord(done + first + 1, field.name, "text", got) from None
         batch = batch.set_column(i, field.name, text)
     frame = pl.from_arrow(batch)

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
+from surehold.data.engines.polars_series import STORED
 from surehold.data.records import REQUIRED, Row
 from surehold.errors import BadRecord, InvalidInput
 from surehold.queries import ColumnType, Schema
 
-STORED = {
-    ColumnType.INT: pl.Int64,
-    ColumnType.FLOAT: pl.Float64,
-    ColumnType.BOOL: pl.Boolean,
-    ColumnType.STR: pl.String,
-}
-"""How each type is kept in a segment."""
-
 SAMPLE = 10_000
-"""Records of a text file that are looked at to tell its types."""
+"""Records of a text file from which its types are inferred."""
 
 _TRUE, _FALSE = ("true", "1"), ("false", "0")
 # What JavaScript and most database tools read and write as a number; no nan, inf or 0x.
@@ -27,7 +20,7 @@ _DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 def stored_schema(schema: Schema) -> dict[str, pl.DataType]:
     """The Polars types of the columns."""
-    return {name: STORED[kind]() for name, kind in schema}
+    return {name: STORED[kind] for name, kind in schema}
 
 
 def frame_of(rows: list[Row], schema: Schema) -> pl.DataFrame:
@@ -53,7 +46,7 @@ def cast_frame(frame: pl.DataFrame, schema: Schema, done: int = 0) -> pl.DataFra
 
 
 def schema_of(frame: pl.DataFrame) -> Schema:
-    """The columns that a sample has; a column without values can't tell its type."""
+    """The columns that a sample has; a column without values has no type."""
     columns: dict[str, str] = {}
     for name, dtype in frame.schema.items():
         kind = _kind_of(dtype)
@@ -64,9 +57,9 @@ def schema_of(frame: pl.DataFrame) -> Schema:
 
 
 def unknown_type(name: str, dtype: object) -> InvalidInput:
-    """The error for a sample whose column tells no type of ours."""
-    required = "one of int, float, bool and str, which the sample must show"
-    hint = f"name the columns instead, {name}:TYPE among them"
+    """The error for a sample in which a column has no type of ours."""
+    required = "int, float, bool or str"
+    hint = f"name the columns instead, including {name}:TYPE"
     return InvalidInput(f"the type of column {name!r}", required, str(dtype), hint)
 
 

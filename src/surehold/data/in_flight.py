@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class InFlight:
-    """Whoever asks what another thread is evaluating waits for it, holding nothing meanwhile.
+    """A thread that asks what another is evaluating waits for it, holding nothing meanwhile.
 
     >>> questions = InFlight()
     >>> with questions.hold(["age > 65 at round 1000"]):

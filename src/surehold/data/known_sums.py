@@ -11,8 +11,8 @@ from typing import Protocol, TypeVar
 BLOCK = 1 << 10
 """The fewest records that are evaluated alone, unless there are fewer in all.
 
-Whoever could have a single record evaluated, by asking at two rounds next to each other, could
-read it off the clock.
+Anyone who could have a single record evaluated, by asking at two consecutive rounds, could read
+it off the clock.
 """
 _MOST_NUMBERS = 20_000
 _MOST_ROUNDS = 4  # of one source

@@ -1,6 +1,6 @@
-"""The shelf: models that were handed in, kept by the hash of their bytes, to be asked about.
+"""Models that were uploaded, stored by the hash of their bytes, to be asked about by name.
 
-Only ONNX models: they are data. Whoever sends a pickle sends a program.
+Only ONNX models: they are data. A pickle is a program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _AT_HAND = 8  # models that are kept in memory
 
 @dataclass(frozen=True, repr=False)
 class KeptModel(Shown):
-    """A model on the shelf: queries name it ``model``; ``classes`` None if it says none."""
+    """A stored model: queries name it ``model``; ``classes`` is None if the file says none."""
 
     model: str
     bytes: int
@@ -55,14 +55,14 @@ class ModelStore:
         payload = payload_of(model)
         if payload.kind != "onnx":
             raise InvalidInput("the model", "ONNX: bytes, or the name of a file", payload.kind)
-        doing = "keeping a model"
+        doing = "storing a model"
         if self._content(payload.digest) is None:
             with files.stored(doing, kept=False):
                 files.make_folder(self._folder)
             path = self._folder / f"{payload.digest}.onnx"
             files.write_file(path, payload.content, doing)
         else:
-            files.sync_names(self._folder, doing)  # whoever wrote it may not have come to that
+            files.sync_names(self._folder, doing)  # its writer may have been cut off before
         return KeptModel(f"onnx:{payload.digest}", len(payload.content), payload.classes)
 
     @property
@@ -121,9 +121,9 @@ class ModelStore:
         return content if hashlib.sha256(content).hexdigest() == digest else None
 
     def attach_payload(self, measure: ModelMeasure) -> ModelMeasure:
-        """A measure with its model at hand, if it is on the shelf and was only named.
+        """The measure with its model, if that is stored here and was only named.
 
-        The query says the classes, as whoever makes it from the model itself may.
+        The classes are those of the query, which may differ from what the model says.
         """
         if measure.model.payload is not None:
             return measure

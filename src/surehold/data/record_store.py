@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 SEAL_AT = 1 << 16
 """Pending records that are worth a segment."""
 LARGE = 1 << 14
-"""An append of so many records is written as segments at once."""
+"""An append of this many records is written as segments at once."""
 
 Progress = Callable[[int], None]
 
@@ -117,7 +117,7 @@ class RecordStore:
                 with contextlib.suppress(Exception):
                     self.seal()
             return entry
-        intake.finish()  # the long part, before anybody else has to wait
+        intake.finish()  # the long part, before others have to wait
         content = content_of_files(intake.digests)
         with ledger.writing() as draft:
             known = draft.appended(key, content, intake.likeness)
@@ -196,7 +196,7 @@ class RecordStore:
     ) -> list[Exact]:
         """What each source comes to over the snapshot of that round, in whole numbers.
 
-        ``progress`` is told how many records a model has gone through.
+        ``progress`` is called with the number of records that a model has gone through.
         """
         look = _Look(self, self._snapshot(t), t, progress)
         parts = [part for source in sources for part in parts_of(source)]
@@ -222,8 +222,10 @@ class RecordStore:
         """A registered statistic, with its function."""
         statistic = self._statistics.get(source.name)
         if statistic is None:
-            required = "at hand: a ledger keeps what was declared, not the function"
-            hint = "the custodian registers it again: dataset.register(...)"
+            required = (
+                "registered in this process: a ledger keeps what was declared, not the function"
+            )
+            hint = "register it again: dataset.register(...)"
             raise InvalidInput(f"the statistic {source.name!r}", required, "no function", hint)
         return statistic
 
@@ -242,7 +244,7 @@ class RecordStore:
             return self._engine.frozen()
 
     def _catch_up(self, t: int) -> None:
-        """Load what has been appended since, whoever appended it."""
+        """Load what has been appended since, by this process or another."""
         engine, store = self._engine, self._ledger.store
         if engine.size >= t:
             return
@@ -260,7 +262,7 @@ class RecordStore:
             frame = frame_of(rows, self._ledger.schema)
         except (ValueError, TypeError, pl.exceptions.PolarsError):
             # Without the other library's message, which may repeat what a record holds.
-            reason = "records that wait to be sealed are not as they were written"
+            reason = "pending records are not as they were written"
             raise LedgerCorrupt("the ledger", reason) from None
         engine.extend(frame)
 
@@ -311,7 +313,7 @@ class _Look:
         return [tuple(self._engine.cell_sums(source, low, high)) for source in sources]
 
     def _sum_scores(self, sources: Sequence[ModelMeasure], low: int, high: int) -> list[Totals]:
-        from surehold.data.scores import score_sums  # who asks about models needs it
+        from surehold.data.scores import score_sums
 
         rows, limits = self._engine.frame(low, high), self._data.limits
         return [tuple(score_sums(source, rows, limits, self._tell)) for source in sources]
@@ -335,7 +337,7 @@ class _Look:
     def _tell(self, more: int) -> None:
         self._gone_through += more
         if self._progress is not None:
-            with contextlib.suppress(Exception):  # nobody's bar ends an evaluation half-way
+            with contextlib.suppress(Exception):  # no progress bar ends an evaluation half-way
                 self._progress(self._gone_through)
 
 

@@ -1,7 +1,7 @@
-"""What a sample shows that its owner may not mean: columns that are text for want of anything else.
+"""Warnings about a sample: columns that are kept as text because nothing else fits.
 
-Dates such as 31/12/2026 do not compare as dates, and a column of numbers with "NA" among them is no
-column of numbers. Neither is an error, and both give answers to other questions than were meant.
+Dates such as 31/12/2026 do not compare as dates, and a column of numbers with "NA" among them is
+not a column of numbers. Neither is an error, and both give answers that nobody expects.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MONTH = r"(?i)^\s*\d{1,2}[ .-]*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec
 
 
 def doubts(path: Path, columns: Mapping[str, str]) -> list[str]:
-    """Sentences about columns that are kept as text, from the CSV file that they were told by.
+    """Warnings about columns that are kept as text, from the CSV file that was the sample.
 
     They name columns, and nothing that records hold.
     """
@@ -42,11 +42,11 @@ def _doubt(name: str, texts: pl.Series) -> str | None:
         return None
     dates = texts.str.contains(_DATE) | texts.str.contains(_MONTH)
     if _share(dates) >= _MOST:
-        return f"{name!r} is text, and its dates compare rightly only if written as 2026-11-16"
+        return f"{name!r} is text, and its dates compare correctly only if written like 2026-11-16"
     numbers = texts.str.strip_chars().cast(pl.Float64, strict=False).is_not_null()
     if _MOST <= _share(numbers) < 1.0:
         return (
-            f"{name!r} is text, as some of it is no number; leave such fields empty, or ask about "
+            f"{name!r} is text, as some fields are not numbers; leave those empty, or ask about "
             f"cast({canonical(Column(name, position=0))} as number)"
         )
     return None

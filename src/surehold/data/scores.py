@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from surehold.data.engines.polars_records import cells_by, numbers_of
+from surehold.data.engines.polars_cells import locate
+from surehold.data.engines.polars_records import numbers_of
 from surehold.data.pairs import Ratio, auc_pairs
 from surehold.data.process.evaluators import Want
 from surehold.data.process.runner import ModelLimits, ModelRunner, Result
@@ -30,7 +31,7 @@ _NUMBERS = 1 << 22
 
 
 def check_scorable(measure: ModelMeasure, records: int, limits: ModelLimits | None = None) -> None:
-    """Refuse a model that can't be used, or not on so many records within its limits.
+    """Refuse a model that can't be used, or not on this many records within its limits.
 
     It is tried on made-up rows only.
     """
@@ -41,9 +42,9 @@ def check_scorable(measure: ModelMeasure, records: int, limits: ModelLimits | No
 def expected_seconds(
     measure: ModelMeasure, records: int, limits: ModelLimits | None = None
 ) -> float:
-    """What evaluating so many records takes, from made-up rows alone.
+    """What evaluating these records takes, measured on made-up rows alone.
 
-    Code of one's own may take longer, if it fails on some of them.
+    The analyst's own code may take longer, if it fails on some of them.
     """
     with _runner(measure, _Tally(measure).want, limits) as runner:
         return _PROCESS + runner.expected_seconds(records) + _RECORD * records
@@ -102,7 +103,7 @@ def _results(
         try:
             runner.probe()
         except (InvalidInput, StorageFailed) as error:  # it was fine before the charge
-            raise EvaluationFailed(f"the model can't be used any more ({error})") from error
+            raise EvaluationFailed(f"the model can no longer be used ({error})") from error
         results = runner.evaluate(_blocks(features, size))
         for block, result in zip(_blocks(rows, size), results, strict=True):
             yield block, result
@@ -113,7 +114,7 @@ def _results(
 def _runner(measure: ModelMeasure, want: Want, limits: ModelLimits | None) -> ModelRunner:
     payload = measure.model.payload
     if payload is None:
-        hint = "give the model itself: accuracy(model, ...)"
+        hint = "pass the model itself: accuracy(model, ...)"
         raise InvalidInput("the model", "at hand", measure.model.name[:20], hint)
     return ModelRunner(payload, measure.features, want, limits)
 
@@ -134,7 +135,7 @@ class _Tally:
         is_callable = measure.model.name.startswith("callable:")
         self._width = 1 if is_callable else max(self._classes, 1)
         self.want: Want = want or ("labels" if of_labels and not is_callable else "scores")
-        self._actual = cells_by(measure.target) if self._classes else None
+        self._actual = locate(measure.target) if self._classes else None
 
     def of(self, block: pl.DataFrame, result: Result) -> Integers:
         """The sums over one block."""

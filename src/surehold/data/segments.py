@@ -104,7 +104,7 @@ def read_segments(folder: Path, segments: Sequence[Segment]) -> list[pl.DataFram
     """The records of segments, mapped into memory, not copied.
 
     Each is hashed before anything in it counts: a byte that the disk, or a hand, has changed would
-    otherwise be in every answer until somebody verifies.
+    otherwise be in every answer until the dataset is verified.
     """
     if segments:
         with ThreadPoolExecutor(_FINISHERS, thread_name_prefix="surehold-segment") as pool:
@@ -126,7 +126,7 @@ def _map_file(path: Path, segment: Segment) -> pl.DataFrame:
 
 
 def check_there(folder: Path, segment: Segment) -> None:
-    """The file is there and has its size: what can be told without reading it."""
+    """The file is there and has its size: what can be checked without reading it."""
     try:
         size = path_of(folder, segment.digest).stat().st_size
     except OSError:
@@ -183,5 +183,5 @@ def _report_failures() -> Iterator[None]:
         yield
     except (OSError, pa.ArrowException) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
-        hint = "nothing of this append was kept; see to the disk, then append again"
+        hint = "nothing of this append was stored; check the disk, then append again"
         raise StorageFailed(_WRITING, reason, hint) from error

@@ -144,7 +144,7 @@ def _from_lines(file: IO[Any], schema: Schema) -> Iterator[Batch]:
 
 def _kind_of(path: Path, format: str | None) -> str:
     if not path.is_file():
-        raise InvalidInput("the records", "a file that is there", str(path))
+        raise InvalidInput("the records", "an existing file", str(path))
     if format is not None:
         if format not in FORMATS:
             raise InvalidInput("format", f"one of {', '.join(FORMATS)}", format)
@@ -152,7 +152,7 @@ def _kind_of(path: Path, format: str | None) -> str:
     kind = _KINDS.get(path.suffix.lower())
     if kind is None:
         required = f"a file named {', '.join(f'*{suffix}' for suffix in _KINDS)}"
-        raise InvalidInput("the records", required, str(path), "or say its format")
+        raise InvalidInput("the records", required, str(path), "or give its format")
     return kind
 
 

@@ -38,10 +38,10 @@ class Statistic:
     most ``constant / t**power``; Surehold can't check it, and every interval of a dataset rests on
     it. It speaks of the function as it is: where it raises, or returns what is no finite number,
     its result is ``low``, and what lies beyond ``low`` or ``high`` is cut off there. It must depend
-    on nothing but the records: no clock, no chance, no state. How long it takes may tell of them.
+    on nothing but the records: no clock, no chance, no state. How long it takes may depend on them.
 
-    It is given the snapshot's ``columns`` as an Arrow table. ``digest`` tells an edited function
-    from the one that was registered; it does not cover what the function calls.
+    It is given the snapshot's ``columns`` as an Arrow table. ``digest`` differs for an edited
+    function; it does not cover what the function calls.
 
     >>> def agreement(table):
     ...     votes = np.asarray(table["vote"], dtype=float)
@@ -107,7 +107,7 @@ class Statistic:
         table = snapshot.select(self.columns).to_arrow(compat_level=pl.CompatLevel.oldest())
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")  # they could tell of records
+                warnings.simplefilter("ignore")  # they could quote records
                 result = float(self.function(table))
         except Exception:
             return self.low
@@ -116,7 +116,7 @@ class Statistic:
     def unit(self, source: CustomMeasure, snapshot: pl.DataFrame) -> Ratio:
         """How far above ``low``, exactly, in units of t times its sensitivity at this round."""
         if (source.name, source.declared) != (self.name, self.declared):
-            raise InvalidQuery("the statistic is registered otherwise", source.canonical)
+            raise InvalidQuery("the statistic is registered with other numbers", source.canonical)
         return unit_of(source, self.value(snapshot), max(snapshot.height, 1)).as_integer_ratio()
 
 

@@ -1,4 +1,4 @@
-"""A model as bytes: what is evaluated, whatever becomes of the object it was made from."""
+"""A model as bytes: what is evaluated, whatever happens to the object it was made from."""
 
 from __future__ import annotations
 
@@ -144,9 +144,9 @@ def _files(content: bytes) -> bytes:
 
 def _is_fitted(model: Any) -> bool:
     """What scikit-learn's check_is_fitted goes by, without importing it."""
-    told = getattr(model, "__sklearn_is_fitted__", getattr(model, "is_fitted", None))
-    if callable(told):
-        return bool(told())
+    is_fitted = getattr(model, "__sklearn_is_fitted__", getattr(model, "is_fitted", None))
+    if callable(is_fitted):
+        return bool(is_fitted())
     steps = getattr(model, "steps", None)
     if isinstance(steps, list) and steps:
         return _is_fitted(steps[-1][-1])
@@ -182,7 +182,7 @@ def _pickle(model: object, what: str) -> bytes:
         content: bytes = cloudpickle.dumps(model, _PROTOCOL)
     except Exception as error:
         hint = (
-            "what it refers to goes along, so it can't hold open files, connections, locks or "
+            "what it refers to is pickled too, so it can't hold open files, connections, locks or "
             f"generators ({type(error).__name__}: {_short(error)})"
         )
         raise InvalidInput("the model", "something that can be pickled", what, hint) from error

@@ -232,7 +232,7 @@ def test_own_code_is_refused_unless_every_record_may_fail():
     payload = payload_of(misbehaving(nothing))
     limits = ModelLimits(seconds_per_block=1.0, seconds_in_all=3_000.0)
     with ModelRunner(payload, FEATURES, "scores", limits, 64) as runner:
-        with pytest.raises(InvalidInput, match="leave seconds_in_all") as caught:
+        with pytest.raises(InvalidInput, match="leave out seconds_in_all") as caught:
             runner.check_time(N)
         assert "3,000 records" in str(caught.value)
         runner.check_time(100)

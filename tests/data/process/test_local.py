@@ -148,6 +148,6 @@ def test_it_is_refused_unless_the_worst_case_fits_like_any_other() -> None:
     model = LogisticRegression().fit(MATRIX[:500], LABELS[:500])
     limits = ModelLimits(seconds_in_all=1e-9)
     with ModelRunner(payload_of(model), FEATURES, "labels", limits) as runner:
-        with pytest.raises(InvalidInput, match="leave seconds_in_all"):
+        with pytest.raises(InvalidInput, match="leave out seconds_in_all"):
             runner.check_time(5_000)
         assert evaluated(model, "labels", limits=limits)[1].all()  # and else no clock ends it

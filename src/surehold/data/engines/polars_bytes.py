@@ -82,7 +82,7 @@ class Texts:
         return fold_case(self._windows(width, self._start[block]), letters)
 
     def last(self, block: slice, width: int, kept: int, letters: Letters = None) -> Bytes:
-        """The last ``kept`` bytes of each text that has so many, and what follows."""
+        """The last ``kept`` bytes of each text that has as many, and what follows."""
         at = self._start[block] + np.maximum(self.length[block] - kept, 0)
         return fold_case(self._windows(width, at), letters)
 
@@ -276,7 +276,7 @@ def are_numerals(texts: Texts) -> Truths:
 
 @cache
 def _automaton() -> tuple[NDArray[np.intp], NDArray[np.intp], Truths]:
-    """The kind of each byte; for each state and kind the next state, times 8; who is accepted.
+    """The kind of each byte; for each state and kind the next state, times 8; which are accepted.
 
     A window has more bytes than the longest numeral, so that the end is seen of every one.
     """

@@ -1,8 +1,8 @@
 """How many records are in each cell, or what they come to there: exact integers.
 
 Records are sorted into cells by tables that are fixed beforehand, block by block, all of the work
-on every record: nothing is discovered, hashed into a growing table or skipped, so that no error nor
-(but for long texts, see :mod:`.polars_texts`) the time tells what records hold.
+on every record: nothing is discovered, hashed into a growing table or skipped, so neither an
+error nor (but for long texts, see :mod:`.polars_texts`) the time depends on what records hold.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from surehold.data.engines.polars_arrays import Cells, known_of, slice_of, truths_of
 from surehold.data.engines.polars_printer import PolarsPrinter
+from surehold.data.engines.polars_series import STORED
 from surehold.data.engines.polars_texts import TextCells
-from surehold.queries import CellMeasure, ColumnType, Measure
+from surehold.queries import CellMeasure, Measure
 from surehold.queries.axes import Axis
 from surehold.queries.expressions import LARGEST, Column, Expression, Number, Text, Truth, Type
 
@@ -35,13 +36,6 @@ so has every part of them: below 2^53, where doubles are exact in whatever order
 _LANES = 8
 _WIDEST_TABLE = 1 << 16
 _EXACT_INTEGERS = 2.0**53
-
-_STORED = {
-    ColumnType.INT: pl.Int64(),
-    ColumnType.FLOAT: pl.Float64(),
-    ColumnType.BOOL: pl.Boolean(),
-    ColumnType.STR: pl.String(),
-}
 
 
 def cell_sums(measure: CellMeasure, rows: pl.DataFrame) -> list[int]:
@@ -129,7 +123,7 @@ def _located_value(axis: Axis) -> Callable[[pl.Series], Cells]:
 def _values(node: Expression, block: pl.DataFrame) -> pl.Series:
     """A column as it is kept, anything else as the language has it."""
     if isinstance(node, Column) and node.holds is not None:
-        return block.get_column(node.name).cast(_STORED[node.holds])
+        return block.get_column(node.name).cast(STORED[node.holds])
     return block.select(PolarsPrinter().print_node(node)).to_series()
 
 

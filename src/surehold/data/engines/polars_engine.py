@@ -16,7 +16,7 @@ from surehold.errors import InvalidInput
 from surehold.queries import CellMeasure, Measure
 from surehold.queries.pairs import PairMeasure
 
-# A sum of so many integers of at most 2^32 stays below 2^63.
+# A sum of as many integers of at most 2^32 stays below 2^63.
 _MOST_ROWS = 1 << 30
 _SMALL = 1 << 14
 
@@ -47,7 +47,7 @@ class PolarsEngine(Engine):
     def extend(self, frame: pl.DataFrame) -> None:
         """Add records after those that are there; see :mod:`.polars_printer` for the types.
 
-        Text is kept as text: on a Categorical the time of ``city = 'x'`` tells whether any record
+        Text is kept as text: on a Categorical the time of ``city = 'x'`` shows whether any record
         has that value, and an Enum refuses to be compared with one it does not have.
         """
         frame = frame.cast({pl.Categorical: pl.String, pl.Enum: pl.String})

@@ -1,4 +1,4 @@
-"""What single records of a block come to: cells, integers and numbers, as NumPy arrays."""
+"""What single records of a block come to: integers and numbers, as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -6,16 +6,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from surehold.data.engines.polars_cells import Floats, Located, Weight, locate
+from surehold.data.engines.polars_cells import Floats, Weight
 from surehold.data.engines.polars_printer import PolarsPrinter
 from surehold.queries import Measure
-from surehold.queries.axes import Axis
 from surehold.queries.expressions import Expression
-
-
-def cells_by(axis: Axis) -> Located:
-    """What gives the cell of every record of a block."""
-    return locate(axis)
 
 
 def steps_of(measure: Measure, block: pl.DataFrame) -> Floats:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from surehold.data.engines.polars_arrays import Truths
+from surehold.queries import ColumnType
 from surehold.queries.expressions import Type
 
 SeriesFunction: TypeAlias = Callable[[Sequence[pl.Series]], pl.Series]
@@ -20,13 +21,20 @@ DTYPES: Mapping[Type, pl.DataType] = {
     Type.TEXT: pl.String(),
     Type.BOOLEAN: pl.Boolean(),
 }
+STORED: Mapping[ColumnType, pl.DataType] = {
+    ColumnType.INT: pl.Int64(),
+    ColumnType.FLOAT: pl.Float64(),
+    ColumnType.BOOL: pl.Boolean(),
+    ColumnType.STR: pl.String(),
+}
+"""How each type is kept in a segment."""
 
 
 def apply(function: SeriesFunction, operands: Sequence[pl.Expr], kind: Type) -> pl.Expr:
     """A function of whole columns, all of whose operands are evaluated first, whatever they hold.
 
     Where Polars' own expressions do not do: ``when`` skips a branch that no record of a chunk
-    takes, so that its time would tell of the records; ``fill_nan`` repeats its operand, so that
+    takes, so that its time would depend on the records; ``fill_nan`` repeats its operand, so that
     nested ones would grow exponentially; and most of what it does with texts, or with nulls, takes
     longer on some records than on others.
     """

@@ -1,4 +1,4 @@
-"""Which of some texts a column holds, in a time that does not tell.
+"""Which of some texts a column holds, in a time that does not depend on it.
 
 Polars keeps a text as 16 bytes: its length, and either all of it, if it has 12 bytes or fewer, or
 its first four and where the rest is. So a text of up to 12 bytes is the same as another if and only

@@ -1,1 +1,1 @@
-"""Running models: a payload is loaded in a process of its own and gives each record its value."""
+"""Models at work: each is loaded in a separate process and gives each record its value."""

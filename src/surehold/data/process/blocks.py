@@ -232,9 +232,9 @@ def _usual(batch: Any) -> Any:
 LONGEST = 1 << 10
 """Bytes of a text that is given to an ONNX model. A record with a longer one has no value."""
 LONGEST_OF_OWN = 1 << 16
-"""The same for code of one's own, where a longer text is missing."""
+"""The same for the analyst's own code, which gets a missing value for a longer text."""
 _LONGEST_TEXT = "\U0001f600" + "a" * (LONGEST - 4)
-"""Of all texts of so many bytes that which takes most once it is read: four bytes a letter."""
+"""Of all texts of that many bytes the one that takes most memory: four bytes a letter."""
 
 Like: TypeAlias = Literal[0, 1, 2]
 EVERY = -1

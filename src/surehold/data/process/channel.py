@@ -1,15 +1,13 @@
-"""How parent and child talk: short messages through pipes, and memory that both of them see."""
+"""How parent and child talk: short messages through a socket, and memory that both of them see."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import mmap
 import os
-import select
+import socket
 import struct
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,7 +19,7 @@ Message: TypeAlias = dict[str, Any]
 _LENGTH = struct.Struct("<I")
 _LONGEST = 1 << 24
 _PATIENCE = 30.0
-"""Seconds that a message may wait for a child to read it."""
+"""Seconds that a message may wait for the other side to read it."""
 _SHARED = Path("/dev/shm")
 
 
@@ -32,52 +30,31 @@ class Gone(Exception):
 class Channel:
     """Messages in both directions, each JSON with its length before it.
 
-    JSON and not pickle, as the child runs code of others. ``bell`` is rung by the other side when
-    it has written, ``ring`` by us. A pipe alone would do, but who writes into one is taken to be
-    about to sleep, so that the reader is woken on the writer's core, and both share one.
+    JSON and not pickle, as the child runs code of others; and with no more trust in a length or in
+    the rest of a message to come than a deadline allows.
     """
 
-    def __init__(self, reading: int, writing: int, bell: int = -1, ring: int = -1) -> None:
-        self._reading, self._writing = reading, writing
-        self._bell, self._ring = bell, ring
+    def __init__(self, end: socket.socket) -> None:
+        self.end = end
         self._came = b""
-        os.set_blocking(reading, False)
-
-    @property
-    def watched(self) -> dict[int, int]:
-        """Descriptors, and what poll has to report of them, when there may be something to hear."""
-        if self._bell < 0:
-            return {self._reading: select.POLLIN}
-        return {self._bell: select.POLLIN, self._reading: 0}  # 0: only that it was closed
 
     def send(self, message: Message) -> None:
         """Give a message to the other side."""
         text = json.dumps(message).encode()
-        rest = memoryview(_LENGTH.pack(len(text)) + text)
         try:
-            while rest:
-                try:
-                    rest = rest[os.write(self._writing, rest) :]
-                except BlockingIOError:
-                    if not _ready({self._writing: select.POLLOUT}, _PATIENCE):
-                        raise Gone from None
-            if self._ring >= 0:
-                os.eventfd_write(self._ring, 1)
+            self.end.settimeout(_PATIENCE)
+            self.end.sendall(_LENGTH.pack(len(text)) + text)
         except OSError:
             raise Gone from None
 
     def receive(self, seconds: float | None = None) -> Message | None:
         """The next message, or None if none is complete by then."""
         while (message := self._next()) is None:
-            if not _ready(self.watched, seconds):
-                return None
             try:
-                if self._bell >= 0:
-                    with contextlib.suppress(BlockingIOError):  # it was not the bell
-                        os.eventfd_read(self._bell)
-                came = os.read(self._reading, 1 << 16)
-            except BlockingIOError:
-                continue  # what the bell was rung for has been read already
+                self.end.settimeout(seconds)
+                came = self.end.recv(1 << 16)
+            except (BlockingIOError, TimeoutError):
+                return None
             except OSError:
                 raise Gone from None
             if not came:
@@ -99,31 +76,11 @@ class Channel:
         text, self._came = self._came[_LENGTH.size : stop], self._came[stop:]
         try:
             message = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise Gone from None
         if not isinstance(message, dict):
             raise Gone
         return message
-
-    def close(self) -> None:
-        """Hang up."""
-        for handle in (self._reading, self._writing, self._bell, self._ring):
-            if handle >= 0:
-                os.close(handle)
-
-
-def new_bell() -> int:
-    """A descriptor to be woken by, -1 where there is no such thing."""
-    if not hasattr(os, "eventfd"):
-        return -1
-    return os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-
-
-def _ready(watched: Mapping[int, int], seconds: float | None) -> bool:
-    poll = select.poll()
-    for handle, events in watched.items():
-        poll.register(handle, events)
-    return bool(poll.poll(None if seconds is None else seconds * 1000))
 
 
 class SharedBytes:

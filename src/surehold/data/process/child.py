@@ -6,13 +6,14 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Collection
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from surehold.data.process.channel import Channel, Gone, Message, SharedBytes, new_bell
+from surehold.data.process.channel import Channel, Gone, Message, SharedBytes
 
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -34,15 +35,10 @@ _SLOTS = 2
 
 @dataclass
 class Slot:
-    """Room for one block: what goes in is the parent's, what comes out the child's to write."""
+    """Memory for one block: the parent writes what goes in, the child what comes out."""
 
     given: SharedBytes = field(default_factory=SharedBytes)
     found: SharedBytes = field(default_factory=SharedBytes)
-
-    def close(self) -> None:
-        """Let go of both."""
-        self.given.close()
-        self.found.close()
 
 
 class Child:
@@ -58,27 +54,29 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
         self._lifeline = -1
+        self._loading_since: float | None = None
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a process to speak to."""
+        """Whether there is a process to talk to."""
         return self._process is not None
 
     @property
-    def watched(self) -> dict[int, int]:
+    def handle(self) -> int:
         """What to poll for, to learn that the child says something, or ends."""
         assert self._channel is not None
-        return self._channel.watched
+        return self._channel.end.fileno()
 
     def start(self) -> None:
         """Start the process; it says hello when it is ready."""
         assert self._process is None
-        theirs, ours, kept = os.pipe(), os.pipe(), os.pipe()
-        bells = [new_bell(), new_bell()]  # that we ring, and that the child rings
-        shared = [self._content.handle]
-        for slot in self.slots:
-            shared += [slot.given.handle, slot.found.handle]
-        handles = [theirs[0], ours[1], *bells, kept[0], *shared]
+        memory = [
+            self._content,
+            *(part for slot in self.slots for part in (slot.given, slot.found)),
+        ]
+        ours, theirs = socket.socketpair()
+        watched, lifeline = os.pipe()
+        handles = [theirs.fileno(), watched, *(part.handle for part in memory)]
         # Not -m, which would search the folder it is started in; and by way of this process's own
         # path, so that it finds this package, and the modules of functions, where we found them.
         paths = json.dumps([str(Path(place).absolute()) for place in sys.path])
@@ -90,20 +88,40 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                pass_fds=[handle for handle in handles if handle >= 0],
+                pass_fds=handles,
                 env=environment | _ENVIRONMENT,
                 start_new_session=True,  # an interrupt from the keyboard is ours to handle
             )
         except BaseException:
-            for handle in (theirs[1], ours[0], kept[1], *(bell for bell in bells if bell >= 0)):
-                os.close(handle)
+            ours.close()
+            os.close(lifeline)
             raise
         finally:
-            for handle in (theirs[0], ours[1], kept[0]):
-                os.close(handle)
-        os.set_blocking(theirs[1], False)
-        self._channel = Channel(ours[0], theirs[1], bell=bells[1], ring=bells[0])
-        self._lifeline = kept[1]
+            theirs.close()
+            os.close(watched)
+        self._channel, self._lifeline = Channel(ours), lifeline
+
+    def load(self, message: Message) -> None:
+        """Tell it to load a model, without waiting until it has."""
+        self._loading_since = time.monotonic()
+        with contextlib.suppress(Gone):  # found out when its answer is waited for
+            self.send(message)
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether it has yet to say that it has loaded its model."""
+        return self._loading_since is not None
+
+    @property
+    def loading_seconds(self) -> float:
+        """Seconds since it began to load."""
+        assert self._loading_since is not None
+        return time.monotonic() - self._loading_since
+
+    def finish_loading(self) -> float:
+        """It has loaded its model, or can't; how many seconds it took."""
+        seconds, self._loading_since = self.loading_seconds, None
+        return seconds
 
     def send(self, message: Message) -> None:
         """Say something; Gone if nobody is there."""
@@ -112,20 +130,14 @@ class Child:
         self._channel.send(message)
 
     def receive(self, seconds: float) -> Message | None:
-        """What the child says within so many seconds; Gone if it is no more."""
+        """What the child says within some seconds; Gone if it has ended."""
         if self._channel is None:
             raise Gone
         return self._channel.receive(seconds)
 
-    def run_on(self, cores: Collection[int]) -> None:
-        """Keep to some of the cores, if the system lets us say so."""
-        if self._process is not None and cores and hasattr(os, "sched_setaffinity"):
-            with contextlib.suppress(OSError):
-                os.sched_setaffinity(self._process.pid, cores)
-
     def kill(self) -> None:
         """End the process at once, and what it may have started."""
-        process = self._process
+        process, self._loading_since = self._process, None
         if process is None:
             return
         with contextlib.suppress(OSError):
@@ -146,11 +158,12 @@ class Child:
         """End it, and give its memory back."""
         self.kill()
         for slot in self.slots:
-            slot.close()
+            slot.given.close()
+            slot.found.close()
 
     def _hang_up(self) -> None:
         assert self._channel is not None
-        self._channel.close()
+        self._channel.end.close()
         self._channel = None
         os.close(self._lifeline)
 

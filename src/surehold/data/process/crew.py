@@ -7,7 +7,6 @@ goes on with the modules that it has, whatever became of their files.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import time
@@ -15,7 +14,6 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from surehold.data.process.blocks import Form
@@ -59,6 +57,20 @@ class Order:
         model = (payload.kind, payload.digest, payload.takes, payload.classes)
         return (*model, self.columns, self.want, self.memory_bytes)
 
+    @property
+    def message(self) -> Message:
+        """What a child is told, to load the model."""
+        return {
+            "do": "load",
+            "kind": self.payload.kind,
+            "takes": self.payload.takes,
+            "classes": self.payload.classes,
+            "size": len(self.payload.content),
+            "memory": self.memory_bytes,
+            "columns": self.columns,
+            "want": self.want,
+        }
+
 
 class Crew:
     """One or two children that have the same model; owned by the process that made it."""
@@ -74,7 +86,6 @@ class Crew:
         self._content = content = SharedBytes()
         self._write_content()
         self.children = [Child(content) for _ in range(_most())]
-        self._loading: dict[Child, float] = {}
         self.close = weakref.finalize(self, _close, self.children, content, self._owner)
         _ALL.add(self)
 
@@ -89,7 +100,7 @@ class Crew:
         self._write_content()
         for child in self.children:
             if child.is_running:
-                self._tell_to_load(child)
+                child.load(order.message)
 
     def _write_content(self) -> None:
         content = self.order.payload.content
@@ -107,16 +118,14 @@ class Crew:
         if not child.is_running:
             self.begin(child)
         deadline = time.monotonic() + seconds
-        while child in self._loading:
+        while child.is_loading:
             try:
                 message = child.receive(max(deadline - time.monotonic(), 0.0))
             except Gone:
                 child.kill()
-                del self._loading[child]
                 raise _unfit("it ends the process that loads it") from None
             if message is None:
                 child.kill()
-                del self._loading[child]
                 raise _unfit(f"it is not loaded after {seconds:g} seconds")
             self.hear(child, message)
         return child
@@ -129,30 +138,13 @@ class Crew:
             reason = error.strerror or type(error).__name__
             hint = "free some memory, or end other processes"
             raise StorageFailed("starting a process for the model", reason, hint) from error
-        self._tell_to_load(child)
-
-    def _tell_to_load(self, child: Child) -> None:
-        order = self.order
-        self._loading[child] = time.monotonic()
-        message: Message = {
-            "do": "load",
-            "kind": order.payload.kind,
-            "takes": order.payload.takes,
-            "classes": order.payload.classes,
-            "size": len(order.payload.content),
-            "memory": order.memory_bytes,
-            "columns": order.columns,
-            "want": order.want,
-        }
-        with contextlib.suppress(Gone):  # as whoever waits for its answer will find
-            child.send(message)
+        child.load(self.order.message)
 
     def hear(self, child: Child, message: Message) -> None:
-        """What a child says while it is loading."""
+        """Take what a child says while it is loading."""
         if "hello" in message:
             return
-        self.load_seconds = max(self.load_seconds, self.loading_for(child))
-        del self._loading[child]
+        self.load_seconds = max(self.load_seconds, child.finish_loading())
         if "unfit" in message:
             child.kill()
             raise _unfit(str(message["unfit"]))
@@ -163,36 +155,11 @@ class Crew:
             child.kill()
             raise _unfit("it disturbs the process that loads it") from None
 
-    def spread(self) -> None:
-        """Put the only child on another core than this thread's, or several wherever they like.
-
-        Some schedulers wake a child on the core of whoever woke it, and leave it there: the two
-        then take turns, where one could make blocks while the other works on them.
-        """
-        running = [child for child in self.children if child.is_running]
-        cores = _cores()
-        for child in running:
-            child.run_on(cores - {_this_core()} if len(running) == 1 else cores)
-
-    def is_loading(self, child: Child) -> bool:
-        """Whether it has yet to say that it is ready."""
-        return child in self._loading
-
-    def kill(self, child: Child) -> None:
-        """End a child; another takes its place when it is needed."""
-        self._loading.pop(child, None)
-        child.kill()
-
-    def loading_for(self, child: Child) -> float:
-        """Seconds since it was told to load."""
-        return time.monotonic() - self._loading[child]
-
     def start_another(self, waited: float) -> None:
         """Start one more child, if we have waited long enough for those there are."""
         idle = next((child for child in self.children if not child.is_running), None)
         if idle is not None and not self.alone and self.waited + waited > _WORTH_ANOTHER:
             self.begin(idle)
-            self.spread()
 
     def rest(self) -> None:
         """Give the memory of unusually large blocks back."""
@@ -212,21 +179,10 @@ _KEPT = 64 << 20
 
 
 def _most() -> int:
-    return min(MOST_CHILDREN, len(_cores()) or os.cpu_count() or 1)
-
-
-def _cores() -> set[int]:
-    """The cores that this process may use; none where the system does not tell."""
-    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
-
-
-def _this_core() -> int | None:
-    """The core that this thread is on, where the system tells."""
-    try:
-        status = Path("/proc/thread-self/stat").read_text()
-        return int(status.rsplit(")", 1)[1].split()[36])
-    except (OSError, ValueError, IndexError):
-        return None
+    """How many children a model may have: two, if there is a core for each."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return min(MOST_CHILDREN, cores)
 
 
 def _close(children: Sequence[Child], content: SharedBytes, owner: int) -> None:

@@ -42,7 +42,7 @@ _BESIDES = 60.0
 def found_in(notes: Notes, width: int | None, classes: int) -> Found:
     """The values of a block and which of them there are; the others are -1, or NaN.
 
-    A child that ran somebody's code may have written anything there.
+    A child that runs an analyst's code may have written anything there.
     """
     values = notes.values
     known = (values >= 0) & (values < classes) if width is None else np.isfinite(values).all(axis=1)
@@ -114,7 +114,6 @@ class Evaluation:
 
     def run(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Found]:
         """The values of each block, and which of them there are."""
-        self._crew.spread()
         wholes: deque[_Whole] = deque()
         for block in blocks:
             whole = self._whole(block.height)
@@ -135,7 +134,7 @@ class Evaluation:
         """End the children that are still at work."""
         for child, queue in self._queues.items():
             if queue:
-                self._crew.kill(child)
+                child.kill()
                 queue.clear()
         self._crew.waited += self._waited
 
@@ -166,7 +165,7 @@ class Evaluation:
         try:
             job = self._written(child, whole, start, piece)
         except (OSError, MemoryError) as error:
-            raise EvaluationFailed("there is no memory for a block of records") from error
+            raise EvaluationFailed("there is not enough memory for a block of records") from error
         self._queue(child, job)
 
     def _written(self, child: Child, whole: _Whole, start: int, piece: pl.DataFrame) -> _Job:
@@ -205,9 +204,7 @@ class Evaluation:
         first = crew.children[0]
         if not first.is_running:
             self._revive(first)
-        ready = [
-            child for child in crew.children if child.is_running and not crew.is_loading(child)
-        ]
+        ready = [child for child in crew.children if child.is_running and not child.is_loading]
         ready = ready or [first]
         child = min(ready, key=lambda child: len(self._queues[child]))
         if len(self._queues[child]) < len(child.slots):
@@ -232,18 +229,16 @@ class Evaluation:
         """Until a child says something or has had its time."""
         if self._in_all is not None and self._left_in_all() <= 0:
             raise EvaluationFailed(f"it took more than {self._in_all:g} seconds in all")
-        crew = self._crew
         poll = select.poll()
-        running = {child: child.watched for child in crew.children if child.is_running}
-        for watched in running.values():
-            for handle, events in watched.items():
-                poll.register(handle, events)
+        running = {child.handle: child for child in self._crew.children if child.is_running}
+        for handle in running:
+            poll.register(handle, select.POLLIN)
         begin = time.monotonic()
         ready = {handle for handle, _ in poll.poll(self._patience() * 1000)}
         self._waited += time.monotonic() - begin
-        for child, watched in running.items():
+        for handle, child in running.items():
             try:
-                if not ready.isdisjoint(watched):
+                if handle in ready:
                     self._hear(child)
                 else:
                     self._check(child)
@@ -252,20 +247,20 @@ class Evaluation:
 
     def _hear(self, child: Child) -> None:
         while (message := child.receive(0.0)) is not None:
-            if self._crew.is_loading(child):
+            if child.is_loading:
                 try:
                     self._crew.hear(child, message)
                 except SureholdError as error:  # it could be loaded before
                     self._crew.alone = True
                     if self._queues[child]:
-                        raise EvaluationFailed("the model can't be loaded any more") from error
+                        raise EvaluationFailed("the model can no longer be loaded") from error
                     return
                 if self._queues[child]:
                     self._queues[child][0].since = time.monotonic()
                 continue
             queue = self._queues[child]
             if queue and message.get("failed") == queue[0].message["job"]:
-                raise EvaluationFailed("a call of the model failed, for want of memory say")
+                raise EvaluationFailed("a call of the model failed, for example for lack of memory")
             if not queue or message.get("done") != queue[0].message["job"]:
                 raise Gone
             self._collect(queue.popleft())
@@ -282,7 +277,7 @@ class Evaluation:
     # ------------------------------------------------------------------------ the failures
 
     def _patience(self) -> float:
-        """Seconds until the first limit that somebody may reach, or a call may have begun."""
+        """Seconds until a child may reach a limit, or a call may have begun."""
         left = [self._group_seconds / 4]
         if self._in_all is not None:
             left.append(self._left_in_all())
@@ -292,8 +287,8 @@ class Evaluation:
     def _left(self, child: Child) -> float:
         """Seconds that a child may go on as it does now."""
         queue, now = self._queues[child], time.monotonic()
-        if self._crew.is_loading(child):
-            return START_SECONDS - self._crew.loading_for(child)
+        if child.is_loading:
+            return START_SECONDS - child.loading_seconds
         if not queue:
             return START_SECONDS
         job = queue[0]
@@ -312,7 +307,7 @@ class Evaluation:
     def _revive(self, child: Child) -> None:
         """Put another child in the place of one that hangs or is dead, to go on with its work."""
         crew, queue = self._crew, self._queues[child]
-        crew.kill(child)
+        child.kill()
         if queue:
             call = queue[0].notes.call
             if call[0] and not self._is_onnx:
@@ -322,7 +317,7 @@ class Evaluation:
             call[0] = 0
             queue[0].since = time.monotonic()
             if queue[0].strays > _MOST_STRAYS:
-                raise EvaluationFailed("its process ended, or took too long, again and again")
+                raise EvaluationFailed("its process ended or took too long several times")
         elif child is not crew.children[0]:
             return
         try:

@@ -165,7 +165,7 @@ def floats(column: Any) -> NDArray[np.float64]:
 
 
 def as_scores(found: Any, rows: int, width: int) -> NDArray[np.float64]:
-    """Checked to be so many finite or other floats for each record."""
+    """The numbers as floats, after checking that there are ``width`` for each record."""
     array = _array(found)
     if array.ndim == 1 and width == 1:
         array = array.reshape(-1, 1)

@@ -171,7 +171,7 @@ _MATRICES = Matrices()
 
 
 class LocalEvaluation:
-    """One evaluation: blocks in, values out, in order, a few blocks ahead of whoever takes them."""
+    """One evaluation: blocks in, values out, in order, a few blocks ahead of their reader."""
 
     def __init__(self, model: LocalModel) -> None:
         self._model = model
@@ -192,7 +192,7 @@ class LocalEvaluation:
 
 
 class _OneThreadEach:
-    """As long as anybody is in it, linear algebra takes one thread for each that calls it.
+    """While it is entered, linear algebra uses one thread for each caller.
 
     Otherwise each of two callers has two, and they wait for each other.
     """

@@ -31,10 +31,10 @@ class Probe:
     """A model's ways.
 
     ``cell`` is how many records it is called on at a time, and ``seconds`` about what that takes.
-    ``raises`` says that it raised on made-up rows, as code of one's own may rightly do. ``gaps``
-    are the columns in which it can't bear a missing value: an estimator that gives a value for
-    made-up rows, but raises when a column of them is missing, is taken to do so for all records,
-    which then get no value without a call.
+    ``raises`` says that it raised on made-up rows, as the analyst's own code may be right to do.
+    ``gaps`` are the columns in which it does not accept a missing value: an estimator that gives a
+    value for made-up rows, but raises when a column of them is missing, is taken to do so for all
+    records, which then get no value without a call.
     """
 
     loaded: Loaded
@@ -95,7 +95,7 @@ class _Prober:
             required = "one that gives a value for every record"
             hint = "it was tried on made-up records; nothing was charged"
             raise InvalidInput("the model", required, f"one that raises {self._reason}", hint)
-        raise _unusable(f"it takes more time or memory than it may for {size:,} made-up records")
+        raise _unusable(f"it exceeds its limits of time or memory for {size:,} made-up records")
 
     def _all_kinds(self, rows: int) -> tuple[str, float]:
         """What becomes of rows of every kind; the seconds of the slowest, the better of two each.
@@ -178,15 +178,15 @@ class _Prober:
             while reply is None and time.monotonic() - begin < self._seconds:
                 reply = child.receive(self._seconds - (time.monotonic() - begin))
         except Gone:
-            self._crew.kill(child)
+            child.kill()
             if small:
                 raise _unusable("it ends its process on made-up rows") from None
             return "lost", 0.0
         except BaseException:
-            self._crew.kill(child)
+            child.kill()
             raise
         if reply is None:
-            self._crew.kill(child)
+            child.kill()
             if small:
                 raise _unusable(f"it takes over {self._seconds:g} seconds for three made-up rows")
             return "lost", 0.0

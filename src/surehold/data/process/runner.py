@@ -58,7 +58,7 @@ class ModelLimits:
     ``seconds_per_block`` is for one call of the model, however many records it is given, so that
     the limit of a record by itself is the limit of a record among others. ``seconds_in_all`` is for
     an evaluation: a model is refused, before any record is read, unless the worst case fits. None
-    stands for 600 seconds for an ONNX model, and for no limit for code of one's own.
+    stands for 600 seconds for an ONNX model, and for no limit for the analyst's own code.
     ``memory_bytes`` is on top of what the process uses when the model is loaded.
     """
 
@@ -146,7 +146,7 @@ class ModelRunner:
         self.close()
 
     def close(self) -> None:
-        """Give the processes back, for whoever evaluates the same model next."""
+        """Give the processes back; the next evaluation of the same model may use them."""
         crew, self._crew = self._crew, None
         if crew is not None and crew.is_ours:
             dismiss(crew)
@@ -156,7 +156,7 @@ class ModelRunner:
 
         Refused are models that do not load, that expect other features, that return something of
         the wrong shape or type, and that hang on, or end the process with, three rows of zeros; and
-        ONNX models that raise. Code of one's own may well rightly raise on a made-up row.
+        ONNX models that raise. The analyst's own code may be right to raise on a made-up row.
         """
         if self._local is not None:
             return self._local.probe()
@@ -170,7 +170,7 @@ class ModelRunner:
         """
         probe = self.probe()
         if self._busy:
-            raise InvalidInput("a runner", "asked for one evaluation at a time", "busy")
+            raise InvalidInput("a runner", "used for one evaluation at a time", "busy")
         self._busy = True
         evaluation: Evaluation | LocalEvaluation
         if self._local is not None:
@@ -186,7 +186,7 @@ class ModelRunner:
             self._busy = False
 
     def expected_seconds(self, records: int) -> float:
-        """What evaluating so many records takes, by the probe, if the model fails on none."""
+        """What evaluating these records takes, by the probe, if the model fails on none."""
         probe = self.probe()
         return -(-records // probe.cell) * probe.seconds
 
@@ -203,10 +203,10 @@ class ModelRunner:
             worst = most_calls(records, probe.cell) * (seconds + restart)
         if worst > allowed:
             required = f"one that takes at most {allowed:,.4g} seconds for {records:,} records"
-            got = f"one that may take {worst:,.4g}, at {probe.cell:,} records a call"
+            got = f"one that may take {worst:,.4g} seconds, at {probe.cell:,} records a call"
             hint = "raise seconds_in_all (ModelLimits), or use a smaller model"
             if not self._is_onnx:
-                hint = "leave seconds_in_all (ModelLimits) out: each call has seconds_per_block"
+                hint = "leave out seconds_in_all (ModelLimits): seconds_per_block limits each call"
             raise InvalidInput("the model", required, got, hint)
 
     @property

@@ -10,6 +10,7 @@ import fcntl
 import os
 import resource
 import select
+import socket
 import sys
 import threading
 import time
@@ -39,11 +40,11 @@ an ONNX model that fits with made-up rows fits with records, whatever was freed 
 
 def main(arguments: Sequence[str]) -> None:
     """Serve until the parent hangs up."""
-    reading, writing, bell, ring, lifeline, content, *slots = map(int, arguments)
+    messages, lifeline, content, *slots = map(int, arguments)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     die_with(lifeline)
     np.seterr(all="ignore")
-    channel = Channel(reading, writing, bell, ring)
+    channel = Channel(socket.socket(fileno=messages))
     try:
         channel.send({"hello": os.getpid()})
         Worker(channel, content, slots).serve()
@@ -90,7 +91,7 @@ class Worker:
         return {"form": model.form, "width": model.width, "columns": model.columns}
 
     def _probe(self, message: Message) -> Message:
-        """Try made-up rows; the parent has no record yet, so that everything may be told."""
+        """Try made-up rows; no record is involved, so the outcome may be reported in full."""
         model = self._model
         assert model is not None
         rows: int = message["rows"]
@@ -107,7 +108,7 @@ class Worker:
         except WrongAnswer as error:
             outcome, reason = "wrong", str(error)
         except BaseException as error:
-            outcome = "raised"  # made-up rows tell nothing, so all of it may be said
+            outcome = "raised"
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         finally:
             self._allow(self._memory)
@@ -117,7 +118,7 @@ class Worker:
         model = self._model
         assert model is not None
         slot, rows, cell, want = (message[name] for name in ("slot", "rows", "cell", "want"))
-        # How large a block is must not tell how much is left for the model.
+        # The memory left for the model must not depend on how large a block is.
         shared = sum(memory.size for memory in (*self._inputs, *self._outputs))
         slack = _GRAINS if self._is_onnx else 0
         self._allow(self._memory + slack + 2 * shared)
@@ -175,7 +176,7 @@ def loaded(message: Message, content: memoryview) -> Evaluator:
 
 
 def used_memory() -> int | None:
-    """Bytes of address space in use; None where the system does not tell, nor keep to a limit."""
+    """Bytes of address space in use; None where the system neither says nor limits it."""
     try:
         with open("/proc/self/statm") as file:  # noqa: PTH123
             return int(file.read().split()[0]) * resource.getpagesize()

@@ -1,4 +1,4 @@
-"""Proof that an ONNX model gives each record a value of its own, whoever made the model.
+"""Proof that an ONNX model gives each record a value that depends on that record alone.
 
 The walk over the graph knows some operators and when they keep rows apart (:mod:`.row_rules`). It
 says yes only if all of the model is made of these. A model that it can't say yes to may be right
