@@ -224,7 +224,7 @@ def test_nothing_is_unpacked(waits, local):
     with (
         scripted(reply(200, packed, Content_Encoding="gzip")) as service,
         sh.connect(service.url) as session,
-        pytest.raises(sh.ServiceFailed, match="no JSON object"),
+        pytest.raises(sh.ServiceFailed, match="not a JSON object"),
     ):
         session.quote("age > 65")
     assert service.got[-1].headers["accept-encoding"] == "identity"

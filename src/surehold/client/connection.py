@@ -1,6 +1,6 @@
-"""Requests to a service: dictionaries come back, or errors of Surehold's, never others.
+"""Requests to a service, which return dictionaries or raise errors of Surehold's, never others.
 
-A request is sent again only if that can't do anything twice: because it changes nothing, because a
+A request is sent again only if that cannot do anything twice: because it changes nothing, because a
 key or a round makes it the same request, or because it never left.
 """
 
@@ -13,11 +13,12 @@ import json
 import os
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+from typing import IO, Any, NoReturn, TypeVar
 from urllib.parse import urlencode
 
 import urllib3
@@ -25,16 +26,13 @@ from urllib3 import exceptions as broken
 
 from surehold import __version__
 from surehold.client.address import proxy_for
-from surehold.client.decoding import Unreadable, error_of, read, result_of
-from surehold.errors import AccessDenied, ServiceFailed
-
-if TYPE_CHECKING:
-    from surehold.session import Result
+from surehold.client.decoding import Unreadable, error_of
+from surehold.errors import AccessDenied, InvalidInput, ServiceFailed
 
 T = TypeVar("T")
 
 MOST_BYTES = 1 << 28
-"""A longer response is none of a service's."""
+"""No service sends a longer response."""
 _CHUNK = 1 << 16
 _CONNECTIONS = 32
 _SECONDS_TO_CONNECT = 10.0
@@ -42,15 +40,15 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 _LONGEST_WAIT = 60.0  # a service that says to come back later than that is not waited for
 _BUSY = (429, 502, 503, 504)
 _UNSENT = (broken.NewConnectionError, broken.ConnectTimeoutError, broken.ProxyError)
-_IS_THERE = "see whether surehold serve is running there, and whether this is its port"
+_IS_THERE = "check that surehold serve is running there, on this port"
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is sent. ``body`` is JSON, or else ``content`` is sent as it is, or a file's.
+    """What is sent: ``body`` as JSON, or else ``content``, which may be a file's, as it is.
 
     ``doing`` says what it is for. ``is_repeatable`` means that sent twice it does what it does
-    once; ``if_lost`` is what a caller has to know if it may have arrived and nothing came back.
+    once; ``if_lost`` is what a caller has to know if it may have arrived without a response.
     """
 
     method: str
@@ -80,7 +78,7 @@ class _Reply:
 
     @property
     def wait(self) -> float | None:
-        """In how many seconds the service wants to be asked again."""
+        """After how many seconds the service wants to be asked again."""
         said = self.headers.get("Retry-After", "")
         if said.isascii() and said.isdecimal() and len(said) < 10:
             return float(said)
@@ -122,40 +120,32 @@ class Connection:
             else:
                 wait = wait if reply.wait is None else reply.wait
                 is_busy = reply.status in _BUSY and wait <= _LONGEST_WAIT
-                # Who is told to slow down has been told nothing else: nothing was done.
+                # A request that was rate limited was not looked at: nothing was done.
                 may_repeat = request.is_repeatable or reply.status == 429
                 if is_last or not is_busy or not may_repeat:
                     return self._read(request, reply)
             time.sleep(wait)
         raise AssertionError("unreachable")
 
-    @overload
-    def understood(self, kind: None, told: object, doing: str) -> Result: ...
-    @overload
-    def understood(self, kind: type[T], told: object, doing: str) -> T: ...
-    def understood(self, kind: type[T] | None, told: object, doing: str) -> T | Result:
-        """What came back, as the library has it; without a kind any result."""
+    def decode(self, read: Callable[[Any], T], values: object, doing: str) -> T:
+        """What came back, as the library has it; what cannot be read is the service's fault."""
         try:
-            return result_of(told) if kind is None else read(kind, told)
-        except Unreadable as error:
-            hint = "the service may be another version of surehold than this one"
+            return read(values)
+        except (Unreadable, InvalidInput) as error:
+            hint = "the service may be another version of surehold"
             raise failed(self.url, doing, str(error), hint) from None
 
     def close(self) -> None:
-        """Let go of the connections; whoever asks again makes new ones."""
+        """Close the connections; the next request opens new ones."""
         if self._made is not None:
             self._made[1].clear()
 
     def _pool(self) -> urllib3.PoolManager:
-        """The connections of this process: two that share one would read each other's answers."""
+        """The connections of this process: two processes on one would read each other's answers."""
         if self._made is None or self._made[0] != os.getpid():
             proxy = proxy_for(self.url)
-            made = (
-                urllib3.PoolManager(maxsize=_CONNECTIONS)
-                if proxy is None
-                else urllib3.ProxyManager(proxy, maxsize=_CONNECTIONS)
-            )
-            self._made = (os.getpid(), made)
+            made = urllib3.PoolManager if proxy is None else partial(urllib3.ProxyManager, proxy)
+            self._made = (os.getpid(), made(maxsize=_CONNECTIONS))
         return self._made[1]
 
     # ------------------------------------------------------------------------------- once
@@ -182,7 +172,7 @@ class Connection:
             reason = f"no connection ({_shown(error)})"
             raise _Broken(reason, is_unsent=True) from error
         except (broken.ReadTimeoutError, TimeoutError) as error:
-            raise _Broken("nothing came back in time", is_final=True) from error
+            raise _Broken("no response came in time", is_final=True) from error
         except broken.SSLError as error:
             is_unsent = isinstance(error.args[0], ssl.SSLCertVerificationError)
             raise _Broken(f"TLS: {_shown(error)}", is_unsent=is_unsent, is_final=True) from error
@@ -190,7 +180,7 @@ class Connection:
             raise _Broken(f"the connection broke ({_shown(error)})") from error
 
     def _received(self, response: urllib3.BaseHTTPResponse) -> _Reply:
-        """All that comes back, if it is not too much and does not take for ever."""
+        """The whole response, unless it is too long or takes too long."""
         deadline = time.monotonic() + self._timeout
         declared = response.headers.get("Content-Length", "")
         size = int(declared) if declared.isdecimal() and len(declared) < 20 else 0
@@ -219,15 +209,15 @@ class Connection:
         values = _object(reply)
         if values is None:
             kind = reply.headers.get("Content-Type", "no type")[:60]
-            self._fail(request, f"HTTP {reply.status} with {kind!r} came back, no JSON object")
+            self._fail(request, f"HTTP {reply.status} with {kind!r} came back, not a JSON object")
         if reply.status < 300:
             return values
         error = error_of(reply.status, values, reply.wait)
         if error is None:
             self._fail(request, f"HTTP {reply.status} came back without saying why")
         if reply.status == 401 and "Authorization" not in self._headers:
-            hint = "set SUREHOLD_TOKEN, or say it: --token-file, or token= in Python"
-            raise AccessDenied("this service needs a token, and there is none", hint)
+            hint = "set SUREHOLD_TOKEN, or use --token-file, or token= in Python"
+            raise AccessDenied("this service needs a token, and none was given", hint)
         raise error
 
     def _fail(
@@ -242,7 +232,7 @@ class Connection:
 
 
 def failed(url: str, doing: str, reason: str, hint: str = _IS_THERE) -> ServiceFailed:
-    """The error of a service that does not do its part."""
+    """The error of a service that did not answer as it should."""
     return ServiceFailed(f"{doing} at {url}", reason, hint)
 
 
@@ -270,7 +260,7 @@ def _object(reply: _Reply) -> dict[str, Any] | None:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _text(value: object) -> str:
@@ -278,7 +268,7 @@ def _text(value: object) -> str:
 
 
 def _pause(attempt: int) -> float:
-    """Longer each time; the clock's last digits see to it that not all clients come at once."""
+    """Longer each time; the clock's last digits keep clients from coming all at once."""
     longest = min(_FIRST_PAUSE * 2.0**attempt, _LONGEST_PAUSE)
     return (0.5 + time.monotonic_ns() % 1000 / 2000.0) * longest
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -26,18 +26,27 @@ def result_of(values: object) -> Result:
     kind = RESULTS.get(name) if isinstance(name, str) else None
     if kind is None:
         raise Unreadable("it is not a result")
-    return read(kind, values)
+    return reader(kind)(values)
 
 
-def read(kind: type[S], values: object) -> S:
-    """The object of a class that ``to_dict`` made these values of.
+def reader(kind: type[S]) -> Callable[[object], S]:
+    """Reads the objects of a class that ``to_dict`` made values of.
 
     Fields that this version does not know are ignored: a later service may send more.
     """
     hints = _hints(kind)
-    if not isinstance(values, Mapping) or not set(hints) <= set(values):
-        raise Unreadable(f"it is not a {kind.__name__}")
-    return kind(**{name: _value(hint, values[name], name) for name, hint in hints.items()})
+
+    def read(values: object) -> S:
+        if not isinstance(values, Mapping) or not set(hints) <= set(values):
+            raise Unreadable(f"it is not a {kind.__name__}")
+        return kind(**{name: _value(hint, values[name], name) for name, hint in hints.items()})
+
+    return read
+
+
+def list_reader(kind: type[S], name: str) -> Callable[[Mapping[str, Any]], tuple[S, ...]]:
+    """Reads the objects of a class that are listed under a name."""
+    return lambda values: _value(tuple[kind, ...], values.get(name), name)  # type: ignore[valid-type]
 
 
 def _hints(kind: Any) -> dict[str, Any]:
@@ -60,7 +69,7 @@ def _value(hint: Any, value: Any, name: str) -> Any:
         [hint] = [one for one in inside if one is not type(None)]
         return _value(hint, value, name)
     if is_dataclass(kind):
-        return read(kind, value)  # type: ignore[arg-type]  # it is a class: a field's type
+        return reader(kind)(value)  # type: ignore[arg-type]  # it is a class: a field's type
     if kind is tuple and isinstance(value, list):
         each = inside[:1] * len(value) if inside[-1] is Ellipsis else inside
         if len(each) == len(value):
@@ -81,16 +90,16 @@ def _value(hint: Any, value: Any, name: str) -> Any:
 
 def error_of(status: int, values: Mapping[str, Any], wait: float | None) -> SureholdError | None:
     """The error that a service raised; None if these values do not say."""
-    told = values.get("error")
-    if not isinstance(told, Mapping):
+    found = values.get("error")
+    if not isinstance(found, Mapping):
         return None
-    name, message, details = told.get("type"), told.get("message"), told.get("details")
+    name, message, details = found.get("type"), found.get("message"), found.get("details")
     if not isinstance(name, str) or not isinstance(message, str):
         return None
     kind = getattr(errors, name, None)
     if isinstance(kind, type) and issubclass(kind, SureholdError) and isinstance(details, dict):
         return errors._restored(kind, (message,), details)
-    hint = "this version of surehold does not know more; is the service a later one?"
+    hint = "this version of surehold does not know the error; the service may be newer"
     if status < 500:
         return RequestRefused(status, message, hint, wait)
     return ServiceFailed("the service", message, hint)

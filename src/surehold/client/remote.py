@@ -1,17 +1,18 @@
-"""A session on a dataset that somebody else has: the methods of the local one, over HTTP."""
+"""A session on a dataset behind a service: the methods of the local one, over HTTP."""
 
 from __future__ import annotations
 
 import copy
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from surehold.checks import check_number, check_whole
 from surehold.client.address import checked_token, checked_url
 from surehold.client.connection import Connection, Request, failed
+from surehold.client.decoding import list_reader, reader, result_of
 from surehold.client.questions import checked_query, is_named, payloads_of, selection, written
 from surehold.client.transcript import RemoteTranscript
 from surehold.errors import InvalidInput
@@ -45,8 +46,8 @@ T = TypeVar("T")
 TIMEOUT = 300.0
 RETRIES = 3
 _MAY_BE_CHARGED = (
-    "the answer may have been charged: the same question at the same round is free, so ask it "
-    "again, and give key= to have it sent again by itself"
+    "the answer may have been charged: ask again, as the same question at the same round is free; "
+    "with key= it would be sent again automatically"
 )
 _WITH_KEY = "ask again with the same key: it is charged once"
 _AT_ROUND = "ask again at the same round: it is charged once"
@@ -57,10 +58,9 @@ def connect(
 ) -> RemoteSession:
     """A session on the dataset that ``surehold serve`` serves at an address.
 
-    The ``token`` says who asks and is by default that of the environment, ``SUREHOLD_TOKEN``. What
-    takes more than ``timeout`` seconds is given up. Up to ``retries`` times a request is sent again
-    that got no answer, if it can't be charged twice: give questions a key of your own, or hold a
-    round, and it can't.
+    The ``token``, by default the environment's ``SUREHOLD_TOKEN``, says who asks. A request ends
+    after ``timeout`` seconds. One that got no answer is sent again up to ``retries`` times, if it
+    cannot be charged twice: it has a key of your own, or a round is held.
     """
     connection = Connection(
         checked_url(url),
@@ -71,11 +71,11 @@ def connect(
     return RemoteSession(connection)
 
 
-class RemoteSession:
-    """One analyst's way to a dataset elsewhere; made by :func:`connect`.
+class RemoteSession(AbstractContextManager["RemoteSession"]):
+    """One analyst's session on a dataset elsewhere; made by :func:`connect`.
 
-    It has all of :class:`Session`, with the same results and errors, and what may be known of the
-    dataset. The round that is held is kept here. Any number of threads may ask.
+    It has all of :class:`Session`, with the same results and errors, and ``append`` and ``verify``.
+    The round that is held is kept here. Any number of threads may ask.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -102,7 +102,7 @@ class RemoteSession:
         """
         if round is not None:
             round = check_whole("round", round)
-            self._hold(round)
+            self._post("/v1/hold", "checking a round", {"round": round})
         self._held = round
 
     def at(self, round: int | None) -> Self:
@@ -114,12 +114,10 @@ class RemoteSession:
     @property
     def limit(self) -> SpendingLimit | None:
         """What this analyst may spend in all, has spent, and may yet; None without a limit."""
-        told = self._me().get("limit")
-        return (
-            None
-            if told is None
-            else self._connection.understood(SpendingLimit, told, "coming to the service")
-        )
+        found, doing = self._me().get("limit"), "reading the limit"
+        if found is None:
+            return None
+        return self._connection.decode(reader(SpendingLimit), found, doing)
 
     @property
     def budget(self) -> Budget:
@@ -127,13 +125,12 @@ class RemoteSession:
         return self.status().budget
 
     def answers_left(self, round: int) -> int:
-        """How many more answers fit at a round."""
-        told = self._connection.get(
-            "/v1/room", "looking at a round", round=check_whole("round", round)
-        )
-        left = told.get("answers_left")
+        """How many more answers fit at a round of the plan, whether or not it is there yet."""
+        doing = "reading the answers left at a round"
+        values = self._connection.get("/v1/room", doing, round=check_whole("round", round))
+        left = values.get("answers_left")
         if not isinstance(left, int):
-            raise failed(self._connection.url, "looking at a round", "it is no number of answers")
+            raise failed(self._connection.url, doing, "it is not a number of answers")
         return left
 
     @property
@@ -155,8 +152,8 @@ class RemoteSession:
         """What an answer would cost and how wide it would be; free, and it touches no record."""
         asked = checked_query(query)
         payloads_of(asked)  # refuses what could not be asked either
-        told = self._post("/v1/quote", "quoting", {"query": written(asked), **self._round()})
-        return self._connection.understood(Quote, told, "quoting")
+        values = self._post("/v1/quote", "quoting", {"query": written(asked), **self._round()})
+        return self._connection.decode(reader(Quote), values, "quoting")
 
     @overload
     def ask(
@@ -169,16 +166,16 @@ class RemoteSession:
     def ask(
         self, query: Query | str, *, key: str | None = None, progress: Progress | None = None
     ) -> Result:
-        """Check, charge and answer in one durable step, then tell.
+        """Check, charge and answer in one durable step, as a local session does.
 
-        As for a local session. ``progress`` is told nothing: the records are elsewhere.
+        ``progress`` is not called: the records are elsewhere.
         """
         asked = checked_query(query)
         if isinstance(asked, Select) and is_named(asked):
-            told = self._asked("/v1/select", selection(asked), [asked], key)
+            values = self._ask("/v1/select", selection(asked), [asked], key)
         else:
-            told = self._asked("/v1/ask", {"query": written(asked)}, [asked], key)
-        return _renamed(self._connection.understood(None, told, "asking"), asked)
+            values = self._ask("/v1/ask", {"query": written(asked)}, [asked], key)
+        return _renamed(self._connection.decode(result_of, values, "asking"), asked)
 
     def ask_many(
         self,
@@ -194,14 +191,11 @@ class RemoteSession:
         if not asked:
             return ()
         body = {"queries": [written(query) for query in asked]}
-        told = self._asked("/v1/ask-many", body, asked, key).get("answers")
-        if not isinstance(told, list) or len(told) != len(asked):
-            raise failed(self._connection.url, "asking", "not as many answers came back")
-        pairs = zip(told, asked, strict=True)
-        return tuple(
-            _renamed(self._connection.understood(None, one, "asking"), query)
-            for one, query in pairs
-        )
+        values = self._ask("/v1/ask-many", body, asked, key).get("answers")
+        if not isinstance(values, list) or len(values) != len(asked):
+            raise failed(self._connection.url, "asking", "there are not as many answers as queries")
+        results = [self._connection.decode(result_of, one, "asking") for one in values]
+        return tuple(map(_renamed, results, asked))
 
     # ----------------------------------------------------------------------------- dataset
 
@@ -213,37 +207,34 @@ class RemoteSession:
     @property
     def plan(self) -> Plan:
         """The plan that the dataset was created with."""
-        return self._checked("/v1/plan", "reading the plan", Plan.from_dict)
+        return self._get("plan", Plan.from_dict)
 
     @property
     def columns(self) -> dict[str, str]:
         """Names and types of the columns."""
-        return self._checked("/v1/schema", "reading the columns", Schema.of).to_dict()
+        return self._get("schema", Schema.of).to_dict()
 
     @property
     def rounds(self) -> tuple[Round, ...]:
         """The rounds at which answers were given, in order."""
-        return self._listed(Round, "rounds")
+        return self._get("rounds", list_reader(Round, "rounds"))
 
     def growth(self) -> tuple[Growth, ...]:
         """How the data grew: at most 500 moments, the last append among them."""
-        return self._listed(Growth, "growth")
+        return self._get("growth", list_reader(Growth, "growth"))
 
     def outlook(self) -> Outlook:
-        """What is left of the budget buys so much: now, evenly from now on, or at the end."""
-        told = self._connection.get("/v1/outlook", "reading the outlook")
-        return self._connection.understood(Outlook, told, "reading the outlook")
+        """What the rest of the budget buys: now, evenly from now on, or at the end."""
+        return self._get("outlook", reader(Outlook))
 
     def status(self) -> Status:
         """Where the dataset stands, in numbers."""
-        told = self._connection.get("/v1/status", "reading the status")
-        return self._connection.understood(Status, told, "reading the status")
+        return self._get("status", reader(Status))
 
     def verify(self, progress: Callable[[int], None] | None = None) -> Verification:
         """Have all of it replayed: hashes, charges, widths, records."""
-        return self._connection.understood(
-            Verification, self._post("/v1/verify", "verifying", {}), "verifying"
-        )
+        values = self._post("/v1/verify", "verifying", {})
+        return self._connection.decode(reader(Verification), values, "verifying")
 
     def append(
         self,
@@ -257,8 +248,8 @@ class RemoteSession:
         """Keep all records of a file, a table or mappings, durably, or none of them.
 
         The token has to be a custodian's. The records are checked here first, as a local append
-        checks them. They are kept once, however often they are sent: with a ``key`` of the caller's
-        own, or else one that is made for this append, which an error names.
+        checks them. They are kept once, however often they are sent: by the caller's ``key``, or
+        else one made for this append, which an error names.
         """
         from surehold.client.records import PARQUET, packed
 
@@ -274,31 +265,22 @@ class RemoteSession:
                 headers=headers,
                 if_lost=append_again(key),
             )
-            return self._connection.understood(
-                Appended, self._connection.send(request), "appending"
-            )
+            values = self._connection.send(request)
+        return self._connection.decode(reader(Appended), values, "appending")
 
     def close(self) -> None:
-        """Let go of the connections. Everything that was answered is kept by the service."""
+        """Close the connections. The service keeps everything that was answered."""
         self._connection.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # ------------------------------------------------------------------------------ sending
 
-    def _asked(
+    def _ask(
         self, path: str, body: dict[str, Any], asked: Sequence[Query | str], key: str | None
     ) -> dict[str, Any]:
-        """What comes back of questions, whose models are sent before them."""
+        """Send questions, and before them the models that they are about."""
         if key is not None:
             body = {**body, "key": checked_text("key", key)}
         models = {name: one for query in asked for name, one in payloads_of(query).items()}
@@ -337,29 +319,15 @@ class RemoteSession:
     def _round(self) -> dict[str, int]:
         return {} if self._held is None else {"round": self._held}
 
-    def _hold(self, round: int) -> dict[str, Any]:
-        return self._post("/v1/hold", "looking at a round", {"round": round})
-
     def _me(self) -> dict[str, Any]:
-        told = self._connection.get("/v1/me", "coming to the service")
-        if not isinstance(told.get("analyst"), str):
-            raise failed(self._connection.url, "coming to the service", "it does not say")
-        return told
+        values = self._connection.get("/v1/me", "connecting")
+        if not isinstance(values.get("analyst"), str):
+            raise failed(self._connection.url, "connecting", "it does not say who the caller is")
+        return values
 
-    def _checked(self, path: str, doing: str, checked: Callable[[dict[str, Any]], T]) -> T:
-        """What has a check of its own, whose complaint is about the service."""
-        told = self._connection.get(path, doing)
-        try:
-            return checked(told)
-        except InvalidInput as error:
-            raise failed(self._connection.url, doing, str(error)) from None
-
-    def _listed(self, kind: type[T], name: str) -> tuple[T, ...]:
+    def _get(self, name: str, read: Callable[[Any], T]) -> T:
         doing = f"reading the {name}"
-        told = self._connection.get(f"/v1/{name}", doing).get(name)
-        if not isinstance(told, list):
-            raise failed(self._connection.url, doing, f"there are no {name}")
-        return tuple(self._connection.understood(kind, one, doing) for one in told)
+        return self._connection.decode(read, self._connection.get(f"/v1/{name}", doing), doing)
 
 
 def _renamed(result: Result, query: Query | str) -> Result:

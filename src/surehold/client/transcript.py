@@ -1,11 +1,13 @@
-"""The transcript of a service, read a page at a time when it is looked at."""
+"""The transcript of a service, fetched a page at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
+from typing import Any
 
-from surehold.client.connection import Connection, failed
+from surehold.client.connection import Connection
+from surehold.client.decoding import Unreadable, result_of
 from surehold.errors import RequestRefused
 from surehold.session import Page, Result
 from surehold.session.transcript import ToldInOrder
@@ -59,12 +61,12 @@ class RemoteTranscript(ToldInOrder):
         contains: str = "",
         newest: bool = False,
     ) -> Page:
-        """At most so many answers whose entries are between two numbers, the newest first or last.
+        """At most ``limit`` answers whose entries are between two numbers, newest first or last.
 
         ``round`` and ``contains``, a part of the query's text, pick some. A page may be short, even
         empty, and still have a ``next``: give it as ``after``, or as ``before`` from the newest on.
         """
-        told = self._connection.get(
+        values = self._connection.get(
             "/v1/transcript",
             _DOING,
             limit=limit,
@@ -75,23 +77,25 @@ class RemoteTranscript(ToldInOrder):
             contains=contains or None,
             newest=newest or None,
         )
-        answers, following, total = (told.get(name) for name in ("answers", "next", "total"))
-        is_place = following is None or isinstance(following, int)
-        if not (isinstance(answers, list) and is_place and isinstance(total, int)):
-            raise failed(self._connection.url, _DOING, "it is no page of answers")
-        return Page(tuple(map(self._read, answers)), following, total)
+        return self._connection.decode(_read_page, values, _DOING)
 
     def entry(self, number: int) -> Result | None:
         """The answer of that entry, if it is one."""
         if number < 1:
             return None
         try:
-            result = self._read(self._connection.get(f"/v1/transcript/{number:d}", _DOING))
+            values = self._connection.get(f"/v1/transcript/{number:d}", _DOING)
         except RequestRefused as error:
             if error.status == 404:
                 return None
             raise
+        result = self._connection.decode(result_of, values, _DOING)
         return result if self._analyst in (None, result.analyst) else None
 
-    def _read(self, told: object) -> Result:
-        return self._connection.understood(None, told, _DOING)
+
+def _read_page(values: Mapping[str, Any]) -> Page:
+    answers, following, total = (values.get(name) for name in ("answers", "next", "total"))
+    is_place = following is None or isinstance(following, int)
+    if not (isinstance(answers, list) and is_place and isinstance(total, int)):
+        raise Unreadable("it is not a page of answers")
+    return Page(tuple(map(result_of, answers)), following, total)
