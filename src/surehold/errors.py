@@ -229,7 +229,8 @@ class AccessDenied(SureholdError):
         self.reason = reason
         self.hint = hint
         self.status = status
-        super().__init__(f"access denied: {reason}; {hint}")
+        what = "not authenticated" if status == 401 else "permission denied"
+        super().__init__(f"{what}: {reason}; {hint}")
 
 
 class RequestRefused(SureholdError):

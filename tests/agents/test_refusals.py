@@ -159,9 +159,9 @@ def test_all_or_none(host, folder):
 
 
 def test_an_unknown_tool_or_resource_is_the_protocols_error(host):
-    with pytest.raises(Exception, match="there is no such tool; there are describe"):
+    with pytest.raises(Exception, match="no such tool; there are describe"):
         host.call("delete_everything")
-    with pytest.raises(Exception, match="there is no such resource"):
+    with pytest.raises(Exception, match="no such resource"):
         host.portal.call(host.client.read_resource, "surehold://records")
 
 

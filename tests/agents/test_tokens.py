@@ -65,7 +65,7 @@ def test_what_each_role_may_do(place, role):
             if role == "viewer":
                 error = host.error(tool, **arguments)
                 assert (error["type"], error["details"]["status"]) == ("AccessDenied", 403)
-                assert "only an analyst may do this" in error["message"]
+                assert "it takes the role analyst" in error["message"]
             else:
                 host.told(tool, **arguments)
     with sh.open(place.folder) as dataset:
@@ -176,10 +176,10 @@ def test_other_machines_need_tokens_and_a_word(tmp_path):
         assert (ended.returncode, ended.stdout) == (2, "")
         return ended.stderr
 
-    assert "as nobody needs a token" in refused("--host", "0.0.0.0")
-    assert "as nobody needs a token" in refused("--host", "0.0.0.0", "--expose")
+    assert "while there are no tokens" in refused("--host", "0.0.0.0")
+    assert "while there are no tokens" in refused("--host", "0.0.0.0", "--expose")
     text = TokenBook(tmp_path / "clinic").create("ann", "viewer", seconds=60.0)[1]
-    assert "say --expose" in refused("--host", "0.0.0.0")
+    assert "add --expose" in refused("--host", "0.0.0.0")
     with listening(tmp_path / "clinic", "--host", "0.0.0.0", "--expose") as url:
         place = Place(tmp_path / "clinic", url.replace("0.0.0.0", "127.0.0.1"))
         assert place.sent(None).status_code == 401

@@ -294,7 +294,9 @@ def test_who_is_told_to_slow_down_waits_also_without_a_key(waits, local):
 
 
 def test_a_refusal_is_final(waits):
-    denied = error(403, "AccessDenied", "access denied: no; x", status=403, reason="no", hint="x")
+    denied = error(
+        403, "AccessDenied", "permission denied: no; x", status=403, reason="no", hint="x"
+    )
     with (
         scripted(denied) as service,
         sh.connect(service.url) as session,

@@ -15,8 +15,7 @@ from server.test_roles import GUARDED, knocked
 from support.noise_sources import FastSeededNoise
 from support.runtime import COLUMNS, adaptive_plan
 from support.service import Got, knock, running, send
-from surehold.server import app as pages
-from surehold.server.routes import events
+from surehold.server.routes import events, page
 from surehold.session.dataset import Dataset, create
 from surehold.session.session import Session
 
@@ -254,7 +253,7 @@ def test_errors_of_what_is_around_the_routes(cage, log, monkeypatch):
     async def fail(*_: object) -> None:
         raise Careless(WORD)
 
-    monkeypatch.setattr(pages.views.StaticFiles, "get_response", fail)
+    monkeypatch.setattr(page.StaticFiles, "get_response", fail)
     got = send(run.url, "GET", "/static/main.js")
     check_got(got, 500)
     assert got.error == "ServiceFailed"

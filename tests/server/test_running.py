@@ -53,7 +53,7 @@ def log_of(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "example.org", "", "2130706433"])
 def test_elsewhere_only_with_tokens_and_when_it_is_said(folder, host):
-    assert "nobody needs a token" in refused("serve", folder, "--host", host, "--expose")
+    assert "while there are no tokens" in refused("serve", folder, "--host", host, "--expose")
     TokenBook(folder).create("ann", "analyst", seconds=60.0)
     assert "--expose" in refused("serve", folder, "--host", host)
 

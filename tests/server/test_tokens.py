@@ -224,7 +224,7 @@ def test_a_damaged_book_is_not_open_and_is_not_written_over(tmp_path, content):
         "revoke": lambda: book.revoke("0" * 12),
     }
     for attempt in attempts.values():
-        with pytest.raises(sh.StorageFailed, match="nobody is let in"):
+        with pytest.raises(sh.StorageFailed, match="all access is denied"):
             attempt()
     assert (tmp_path / FILE).read_bytes() == content
 

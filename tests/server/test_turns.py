@@ -26,7 +26,7 @@ def test_turns_are_taken_and_given_back():
         turns.take("ann")
     assert (caught.value.status, caught.value.retry_after) == (429, 2.0)
     turns.take("bob")
-    with pytest.raises(sh.RequestRefused, match="3 asks are under way"):
+    with pytest.raises(sh.RequestRefused, match="3 asks are running"):
         turns.take("eve")
     turns.give_back("ann")
     turns.take("eve")

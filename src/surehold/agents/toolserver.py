@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,23 +19,23 @@ from surehold.agents.descriptions import INSTRUCTIONS
 from surehold.agents.language import LANGUAGE
 from surehold.agents.tools import TOOLS, Guest, Outcome, Tool
 from surehold.errors import SureholdError
-from surehold.server.errors import unexpected
+from surehold.server.errors import places_of, unexpected
 from surehold.server.service import check_role
 
 logger = logging.getLogger(__name__)
 
-_AT_ONCE = 16  # calls that run side by side; others wait for their turn
-_ASKS = 64  # and besides those, calls that ask: most of them are only held back
+_AT_ONCE = 16  # calls that run at the same time; others wait
+_ASKS = 64  # and besides those, calls that ask, most of which are only held back
 _SECONDS_TO_FINISH = 20.0
 _LANGUAGE, _PLAN = "surehold://language", "surehold://plan"
 
 
 GuestOf = Callable[[Any], Guest]
-"""Finds the guest of a request; a request is None where a transport has but one guest."""
+"""Finds the guest of a request, which is None where a transport has only one guest."""
 
 
 class ToolServer:
-    """Tools and resources for whoever calls. Calls run in threads, as they wait for the disk."""
+    """Tools and resources. Calls run in threads, as they wait for the disk."""
 
     def __init__(self, guest_of: GuestOf) -> None:
         self._guest_of = guest_of
@@ -54,9 +53,9 @@ class ToolServer:
         )
 
     async def finish(self) -> None:
-        """Wait until all calls that run have ended, but not for ever, and let no other begin.
+        """Let no other call begin, and wait a while for those that run.
 
-        An ask that is cut off was charged, and is completed when somebody asks the same again.
+        An ask that is cut off was charged, and is completed when the same is asked again.
         """
         with anyio.move_on_after(_SECONDS_TO_FINISH):
             for turns in (self._turns, self._asks):
@@ -75,9 +74,7 @@ class ToolServer:
     ) -> mcp.CallToolResult:
         tool = TOOLS.get(params.name)
         if tool is None:
-            raise MCPError(
-                mcp.INVALID_PARAMS, f"there is no such tool; there are {', '.join(TOOLS)}"
-            )
+            raise MCPError(mcp.INVALID_PARAMS, f"no such tool; there are {', '.join(TOOLS)}")
         turns = self._asks if tool.spends else self._turns
         return await anyio.to_thread.run_sync(
             self._run, tool, params.arguments or {}, context.request, limiter=turns
@@ -93,8 +90,7 @@ class ToolServer:
             return _to_error(error)
         except Exception as error:
             # Its message may repeat what a record holds, so neither caller nor log gets it.
-            places = [f"{f.filename}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)]
-            kind, where = type(error).__name__, " ".join(places[-4:])
+            kind, where = type(error).__name__, " ".join(places_of(error))
             logger.error("the tool %s failed: %s at %s", tool.name, kind, where)
             guest.note(tool.name, "ServiceFailed")
             return _to_error(unexpected())
@@ -131,9 +127,7 @@ class ToolServer:
             text = await anyio.to_thread.run_sync(self._plan, context.request, limiter=self._turns)
             kind = "application/json"
         else:
-            raise MCPError(
-                mcp.INVALID_PARAMS, f"there is no such resource; there are {_LANGUAGE}, {_PLAN}"
-            )
+            raise MCPError(mcp.INVALID_PARAMS, f"no such resource; there are {_LANGUAGE}, {_PLAN}")
         contents = mcp.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
         return mcp.ReadResourceResult(contents=[contents])
 

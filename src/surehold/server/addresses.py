@@ -13,20 +13,20 @@ from surehold.server.tokens import TokenBook
 
 _PASSED_ON = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-"""This machine, by the names that a browser may have for it."""
+"""The names of this machine in browsers."""
 _LAST_PORT = 65_535
 
 
 def check_address(host: str, book: TokenBook, exposed: bool) -> None:
-    """Refuse to listen where others can hear, unless that was said and they need tokens."""
+    """Refuse to listen where others can connect, unless they need tokens and --expose was given."""
     if is_loopback(host):
         return
     if book.is_open:
-        hint = "make tokens first (surehold token create), or leave --host out"
-        raise InvalidInput("--host", "this machine's own, as nobody needs a token", host, hint)
+        hint = "create tokens first (surehold token create), or leave --host out"
+        raise InvalidInput("--host", "a loopback address while there are no tokens", host, hint)
     if not exposed:
-        hint = "say --expose if others may reach it, and put TLS in front of it"
-        raise InvalidInput("--host", "this machine's own, or said with --expose", host, hint)
+        hint = "add --expose if others may reach it, and put TLS in front of it"
+        raise InvalidInput("--host", "a loopback address, or given with --expose", host, hint)
 
 
 def is_loopback(host: str) -> bool:
@@ -40,7 +40,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that is bound already: its port is known, and who connects from now on waits."""
+    """A bound socket: its port is known, and clients may connect from now on."""
     if not 0 <= port <= _LAST_PORT:
         raise InvalidInput("--port", f"from 0 to {_LAST_PORT}", port)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -63,11 +63,10 @@ def address_of(listener: socket.socket) -> str:
 
 
 def check_near(headers: Headers) -> None:
-    """Without tokens, only this machine under its own name: no web page by another's, no proxy.
+    """Without tokens, admit only this machine under its own name: no foreign page, no proxy.
 
-    A page whose name is made to stand for this machine (DNS rebinding) is refused by its Host, one
-    of another origin by its Origin or by what browsers say of it, and who comes from elsewhere
-    through a proxy by what that adds.
+    A page whose name resolves to this machine (DNS rebinding) is refused by its Host, one of
+    another origin by its Origin or Sec-Fetch-Site, and a proxy by the headers that it adds.
     """
     host = headers.get("host")
     is_near = _name_in(f"//{host}") in LOOPBACK
@@ -75,8 +74,8 @@ def check_near(headers: Headers) -> None:
     is_own = is_own and headers.get("sec-fetch-site", "none") in ("none", "same-origin")
     is_passed_on = any(name in headers for name in _PASSED_ON)
     if not is_near or not is_own or is_passed_on:
-        hint = "use http://127.0.0.1, or make tokens (surehold token create)"
-        raise AccessDenied("without tokens a service answers to this machine only", hint, 403)
+        hint = "use http://127.0.0.1, or create tokens (surehold token create)"
+        raise AccessDenied("without tokens a service admits this machine only", hint, 403)
 
 
 def _name_in(url: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The application: routes, the page, and what is around them."""
+"""The application: the routes and the page."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from surehold.server.schemas import Health, Reply, reply
 from surehold.server.service import Service
 
 _ABOUT = """\
-Answers that stay valid however often growing data is asked. Every answer has a width, and all
-widths of the whole analysis hold together with probability 1 - beta.
+Answers that stay valid however often growing data is queried. Every answer has a width, and all
+intervals of the whole analysis hold together with probability 1 - beta.
 
-Quotes are free, answers cost. The same question at the same round is answered from the record,
-free. Refusals for want of budget are final: only new records, or a later round, help.
+Quotes are free, answers cost. The same question at the same round returns the recorded answer,
+free. A refusal for lack of budget is final: only new records, or a later round, help.
 """
 
 logger = logging.getLogger("surehold.server")
@@ -58,7 +58,7 @@ _PARTS = (
 
 
 def application(service: Service) -> FastAPI:
-    """The ASGI application of a service, without what is around it."""
+    """The ASGI application of a service, without the middleware."""
     app = assembled(service, _PARTS)
     app.mount("/static", page.files())
     return app
@@ -69,7 +69,7 @@ def assembled(
     parts: Sequence[APIRouter],
     alive: AbstractAsyncContextManager[object] | None = None,
 ) -> FastAPI:
-    """An application of these parts, guarded and logged as all are; it lives within ``alive``."""
+    """An application of these routers; it runs within the context ``alive``."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -84,7 +84,7 @@ def assembled(
         version=__version__,
         description=_ABOUT,
         lifespan=lifespan,
-        docs_url=None,  # they load scripts from elsewhere
+        docs_url=None,  # it would load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
     )
@@ -92,25 +92,25 @@ def assembled(
     service.dataset.release.on_late = lambda slot: _note_late(app.state.metrics, slot)
     for part in parts:
         app.include_router(part)
-    app.add_exception_handler(HTTPException, _told)
-    app.add_exception_handler(RequestValidationError, _told)
-    app.add_exception_handler(Exception, _told)
+    app.add_exception_handler(HTTPException, _respond)
+    app.add_exception_handler(RequestValidationError, _respond)
+    app.add_exception_handler(Exception, _respond)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way
     return app
 
 
 def _note_late(metrics: Metrics, slot: float) -> None:
-    """A late answer tells a little of records: somebody should hear of it."""
-    metrics.late()
+    """A late answer reveals a little about records, so it is logged."""
+    metrics.count_late()
     logger.warning("late answer", extra={"slot": slot})
 
 
 def guarded(app: FastAPI) -> ASGIApp:
-    """The application with what is around it: what a server is given."""
+    """The application with its middleware, as a server runs it."""
     return Front(app, app.state.metrics)
 
 
-async def _told(request: Request, error: Exception) -> Response:
+async def _respond(request: Request, error: Exception) -> Response:
     response = error_response(error)
     if "allow" in response.headers and (methods := _methods(request)):
         response.headers["allow"] = ", ".join(methods)
@@ -118,7 +118,7 @@ async def _told(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """All that an address takes: where it has several routes, each knows of its own only."""
+    """All methods of an address: where it has several routes, each knows only its own."""
     parts: Sequence[APIRouter] = request.app.state.parts
     routes = (route for part in parts for route in part.routes if isinstance(route, APIRoute))
     matching = (route for route in routes if route.path_regex.match(request.scope["path"]))
@@ -126,7 +126,7 @@ def _methods(request: Request) -> list[str]:
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """With the tokens that routes ask for."""
+    """The OpenAPI document, with the tokens that routes need."""
     if app.openapi_schema is None:
         schema = get_openapi(
             title=app.title,

@@ -1,6 +1,6 @@
-"""The guard at every route: who comes, may they, and is the request one that can be read.
+"""The guard at every route: authentication, permission, rate, and a body that can be read.
 
-All of it before a body is read. What goes wrong is told in the one shape of errors.
+All but the last happens before a body is read. Errors have the one shape.
 """
 
 from __future__ import annotations
@@ -13,16 +13,23 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from surehold.errors import RequestRefused
 from surehold.server.addresses import check_near
-from surehold.server.body import arriving, check_length, check_parts, is_waited_for, parsed
+from surehold.server.body import (
+    JSON,
+    arriving,
+    check_length,
+    check_parts,
+    check_type,
+    is_drained,
+    not_json,
+    parse,
+)
 from surehold.server.error_responses import error_response
 from surehold.server.service import Caller, Service, check_role
 from surehold.server.tokens import Role
 
 ROLE = "x-surehold-role"
-"""Where a route says, in OpenAPI too, who may use it; one that says nothing is for everybody."""
-JSON = "application/json"
+"""Where a route names, in OpenAPI too, the role it needs; one that names none is public."""
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -30,11 +37,11 @@ logger = logging.getLogger("surehold.server")
 
 
 class GuardedRoute(APIRoute):
-    """A route that lets in whoever may come, and reads a JSON body no longer than it may be."""
+    """A route that checks who calls, and reads a JSON body no longer than is allowed."""
 
     @property
     def role(self) -> Role | None:
-        """Who may use it."""
+        """The role that it needs."""
         return None if self.openapi_extra is None else self.openapi_extra.get(ROLE)
 
     def get_route_handler(self) -> Handler:
@@ -44,18 +51,18 @@ class GuardedRoute(APIRoute):
         async def handle(request: Request) -> Response:
             request.scope["surehold.route"] = self.path_format
             try:
-                return await self._admitted(request, inside)
+                return await self._admit(request, inside)
             except ClientDisconnect:
-                return Response(status_code=499)  # nobody reads it; the log does
+                return Response(status_code=499)  # for the log: the client has gone
             except Exception as error:
                 response = error_response(error)
-                if not is_waited_for(request, response.status_code):
+                if not is_drained(request, response.status_code):
                     response.headers["Connection"] = "close"
                 return response
 
         return handle
 
-    async def _admitted(self, request: Request, inside: Handler) -> Response:
+    async def _admit(self, request: Request, inside: Handler) -> Response:
         service: Service = request.app.state.service
         if self.role is not None:
             # Not in a thread: it looks at one file's date, which takes less than a thread does.
@@ -68,7 +75,7 @@ class GuardedRoute(APIRoute):
 
 
 async def caller_of(request: Request) -> Caller:
-    """Who sent a request that was let in; async, or FastAPI would look it up in a thread."""
+    """The authenticated caller; async, or FastAPI would look it up in a thread."""
     caller: Caller = request.state.caller
     return caller
 
@@ -84,22 +91,14 @@ def _caller(request: Request, service: Service, role: Role) -> Caller:
 
 
 async def _read_json(request: Request, service: Service) -> None:
-    """Take the body in, whole, so that what follows finds it."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != JSON:
-        raise wrong_type([JSON])
+    """Read the whole body, so that what follows finds it."""
+    check_type(request, [JSON])
     most = service.settings.json_bytes
     check_length(request, most)
     pieces = [piece async for piece in arriving(request, most, service.settings)]
     request._body = b"".join(pieces)
     try:
-        request._json = parsed(request._body) if request._body else None
+        request._json = parse(request._body) if request._body else None
     except (ValueError, RecursionError):
-        hint = "send one JSON object, which says nothing twice"
-        raise RequestRefused(400, "its body can't be read as JSON in UTF-8", hint) from None
+        raise not_json("send one JSON object without repeated names") from None
     check_parts(request._json, service.settings.json_parts)
-
-
-def wrong_type(kinds: list[str]) -> RequestRefused:
-    """The refusal of a body of another kind."""
-    return RequestRefused(415, "its Content-Type is another", f"send {' or '.join(kinds)}")

@@ -1,11 +1,11 @@
-"""How a request's body arrives: no larger than it may be, and no slower."""
+"""The body of a request: its type, its size, how fast it arrives, and its JSON."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -16,17 +16,27 @@ from surehold.server.settings import Settings
 
 _SMALL = 1 << 16  # bytes that have arrived with the head, or nearly
 _WHOLE = "surehold.whole"
+JSON = "application/json"
+
+
+def check_type(request: Request, kinds: Sequence[str]) -> str:
+    """The content type, which has to be one of these."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in kinds:
+        reason = "its Content-Type is not supported here"
+        raise RequestRefused(415, reason, f"send {' or '.join(kinds)}")
+    return kind
 
 
 def check_length(request: Request, most: int) -> None:
-    """Refuse by what the head says, before anything is read."""
+    """Refuse by the declared length, before anything is read."""
     said = request.headers.get("content-length")
     if said is not None and (not said.isdigit() or int(said[:20]) > most):
         raise too_large(most)
 
 
 async def arriving(request: Request, most: int, settings: Settings) -> AsyncIterator[bytes]:
-    """The body in pieces; refused as soon as it is too large, too slow, or does not go on."""
+    """The body in pieces; refused as soon as it is too large or too slow, or stalls."""
     began, size = time.monotonic(), 0
     while True:
         allowed = settings.patience + size / settings.slowest
@@ -35,7 +45,7 @@ async def arriving(request: Request, most: int, settings: Settings) -> AsyncIter
             async with asyncio.timeout(max(left, 0.0)):  # wait_for would make a task for it
                 message = await request.receive()
         except TimeoutError:
-            reason = f"its body came too slowly, or not at all for {settings.patience:g} seconds"
+            reason = f"its body was too slow, or stalled for {settings.patience:g} seconds"
             raise RequestRefused(408, reason, "send it again, faster") from None
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -50,17 +60,17 @@ async def arriving(request: Request, most: int, settings: Settings) -> AsyncIter
             return
 
 
-def parsed(content: bytes) -> Any:
-    """JSON in UTF-8, which says nothing twice; ValueError or RecursionError if it is not.
+def parse(content: bytes) -> Any:
+    """JSON in UTF-8 without repeated names; ValueError or RecursionError if it is not.
 
-    Of two members of the same name one reader takes the first, another the last: what was meant
-    can't be known. What is beyond a float is no float, rather than infinite.
+    Of two members of the same name one reader takes the first, another the last, so neither is
+    safe. A number beyond the floats is refused rather than made infinite.
     """
-    return json.loads(content.decode(), object_pairs_hook=_once, parse_float=finite)
+    return json.loads(content.decode(), object_pairs_hook=_unique, parse_float=finite)
 
 
 def check_parts(value: Any, most: int) -> None:
-    """Refuse a body of more parts than any question has: each of them is looked at."""
+    """Refuse a body of more parts than any question has: each of them is validated."""
     waiting, seen = [value], 0
     while waiting:
         found = waiting.pop()
@@ -69,27 +79,32 @@ def check_parts(value: Any, most: int) -> None:
         seen += len(inside)
         if seen > most:
             required = f"of at most {most:,} parts"
-            raise InvalidInput("the body", required, "of more", "ask for less at a time")
+            raise InvalidInput("the body", required, "larger", "ask for less at a time")
         waiting += [one for one in inside if isinstance(one, list | dict)]
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name was said twice")
+        raise ValueError("a name is repeated")
     return found
 
 
-def is_waited_for(request: Request, status: int) -> bool:
-    """Whether the rest of a body is read, to no purpose, so that its connection can be used again.
+def is_drained(request: Request, status: int) -> bool:
+    """Whether the rest of a refused body is read, so that its connection can be used again.
 
-    Not if it may be long: whoever is refused could keep the service busy with it.
+    Not if it may be long: it would keep the service busy.
     """
     if _WHOLE in request.scope:
         return True
     said = request.headers.get("content-length", "0")
     is_short = "transfer-encoding" not in request.headers and int(said[:20]) <= _SMALL
     return is_short and status not in (408, 413)
+
+
+def not_json(hint: str) -> RequestRefused:
+    """The refusal of a body that is not JSON."""
+    return RequestRefused(400, "its body is not valid JSON in UTF-8", hint)
 
 
 def too_large(most: int) -> RequestRefused:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -62,9 +63,14 @@ def headers_of(error: SureholdError) -> dict[str, str]:
 
 
 def unexpected() -> ServiceFailed:
-    """What a caller sees of a bug: no message, as that may repeat what a record holds."""
+    """What a caller sees of a bug: not its message, which may repeat what a record holds."""
     hint = "the service's log says where; please report it"
     return ServiceFailed("the request", "of an unexpected error", hint)
+
+
+def places_of(error: Exception) -> list[str]:
+    """Where an error was raised, for a log that must not repeat its message."""
+    return [f"{f.filename}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)][-8:]
 
 
 _LONGEST_SHOWN = 80

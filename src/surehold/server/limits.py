@@ -15,14 +15,14 @@ _MOST_CALLERS = 10_000
 
 
 class Turns:
-    """Who comes when there is no turn left is not kept waiting, but told to come again.
+    """At most ``most`` at once, and ``each`` per caller; more are refused rather than kept waiting.
 
     >>> turns = Turns("uploads", most=2, each=1)
     >>> turns.take("ann")
     >>> turns.take("ann")
     Traceback (most recent call last):
     ...
-    surehold.errors.RequestRefused: request refused: 1 uploads of yours are under way; ...
+    surehold.errors.RequestRefused: request refused: 1 uploads of yours are running; ...
     >>> turns.give_back("ann")
     >>> turns.taken
     0
@@ -35,11 +35,11 @@ class Turns:
 
     @property
     def taken(self) -> int:
-        """How many are under way."""
+        """How many are running."""
         return self._mine.total()
 
     def take(self, caller: str) -> None:
-        """One turn for a caller, or RequestRefused."""
+        """Take a turn for a caller, or raise RequestRefused."""
         with self._lock:
             mine, taken = self._mine[caller], self.taken
             if mine >= self._each:
@@ -49,14 +49,14 @@ class Turns:
             self._mine[caller] += 1
 
     def _refuse(self, which: str) -> NoReturn:
-        hint = "come again when one of them is done"
-        raise RequestRefused(429, f"{which} are under way", hint, self._seconds)
+        hint = "try again when one of them is done"
+        raise RequestRefused(429, f"{which} are running", hint, self._seconds)
 
     def give_back(self, caller: str) -> None:
-        """The end of a turn."""
+        """End a turn."""
         with self._lock:
             self._mine[caller] -= 1
-            self._mine += Counter()  # forgets who has none
+            self._mine += Counter()  # forgets callers without any
 
     @contextmanager
     def one(self, caller: str) -> Iterator[None]:
@@ -69,9 +69,9 @@ class Turns:
 
 
 class Rates:
-    """A bucket for each caller, which holds two seconds' worth of requests and fills steadily.
+    """A token bucket for each caller, which holds two seconds' worth of requests.
 
-    What was let in and turns out to be more is owed: for ``debt`` seconds at most.
+    A request that turns out to count for more is owed, up to ``debt`` seconds' worth.
 
     >>> rates = Rates(rate=1.0, clock=lambda: 0.0)
     >>> rates.take("ann"), rates.take("ann")
@@ -79,7 +79,7 @@ class Rates:
     >>> rates.take("ann")
     Traceback (most recent call last):
     ...
-    surehold.errors.RequestRefused: request refused: more than 1 requests a second; wait 1 s
+    surehold.errors.RequestRefused: request refused: rate limit of 1 requests a second exceeded; ...
     """
 
     def __init__(
@@ -96,21 +96,21 @@ class Rates:
         self._lock = threading.Lock()
 
     def owe(self, caller: str, more: int) -> None:
-        """What was let in counts for so many requests more: the next have to wait for them."""
+        """An admitted request counts as ``more`` further ones, for which the next have to wait."""
         with self._lock:
             left, since = self._buckets.get(caller, (self._most, self._clock()))
             self._buckets[caller] = (max(left - more, -self._debt), since)
 
     def take(self, caller: str) -> None:
-        """One request more, or a refusal that says when."""
+        """Count one request, or refuse it and say when to try again."""
         now = self._clock()
         with self._lock:
             left, since = self._buckets.pop(caller, (self._most, now))
             left = min(self._most, left + (now - since) * self._rate)
             wait = (1.0 - left) / self._rate
             self._buckets[caller] = (left if wait > 0 else left - 1.0, now)
-            while len(self._buckets) > _MOST_CALLERS:  # who has not knocked for longest
+            while len(self._buckets) > _MOST_CALLERS:  # those that called longest ago
                 self._buckets.popitem(last=False)
         if wait > 0:
-            reason = f"more than {self._rate:,.10g} {self._what} a second"
+            reason = f"rate limit of {self._rate:,.10g} {self._what} a second exceeded"
             raise RequestRefused(429, reason, f"wait {max(wait, 0.1):.2g} s", wait)

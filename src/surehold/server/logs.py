@@ -1,4 +1,4 @@
-"""The log: one JSON object a line. It says who asked when and how it went, never what."""
+"""The log: one JSON object a line. It says who asked, when, and the outcome, never the query."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ _USUAL = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_me
 
 
 class Lines(logging.Formatter):
-    """Time, level and event, then whatever the caller said besides.
+    """Time, level and event, then the extra fields.
 
-    No traceback, and of others' messages the first line only: what an exception says may repeat
-    what a record holds.
+    No traceback, and of messages only the first line: an exception may repeat what a record holds.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -30,7 +29,7 @@ class Lines(logging.Formatter):
 
 
 def start_logging(stream: TextIO | None = None, level: str = "info") -> None:
-    """Send the service's log, and the warnings of whatever it runs on, to a stream."""
+    """Send the service's log, and the warnings of its libraries, to a stream."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(Lines())
     listened_to = {"surehold.server": level.upper(), "uvicorn": "WARNING", "": "WARNING"}

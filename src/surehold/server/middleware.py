@@ -1,4 +1,4 @@
-"""What every response has, and what is noted of every request."""
+"""Around every request: headers of the response, a line in the log, metrics."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from surehold.server.schemas import HEADERS
 from surehold.session.release import slot_after
 
 TOOL = "surehold.tool"
-"""Where in a request's scope it is noted which tool was called, and how that went."""
+"""Where a request's scope names the tool that was called, and the outcome."""
 
 logger = logging.getLogger("surehold.server")
 
 
 class Front:
-    """Around the application: headers, a number for each request, a line in the log."""
+    """Adds headers and an id to each request, and logs it."""
 
     def __init__(self, inside: ASGIApp, metrics: Metrics) -> None:
         self._inside, self._metrics = inside, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and note how it went."""
+        """Handle a request, and record how it went."""
         if scope["type"] != "http":
             await self._inside(scope, receive, send)
             return
@@ -39,7 +39,7 @@ class Front:
                 headers = MutableHeaders(scope=message)
                 headers.update({**HEADERS, "X-Request-Id": number})
                 if "cache-control" not in headers:
-                    # Files that have a tag are asked for again, and sent only if they changed.
+                    # Files with a tag are revalidated, and sent only if they changed.
                     kept = "no-cache" if "etag" in headers else "no-store"
                     headers["Cache-Control"] = kept
             await send(message)
@@ -47,12 +47,12 @@ class Front:
         try:
             await self._inside(scope, receive, send_noted)
         finally:
-            # Viewers see sums of these, and none may tell how long an evaluation took.
+            # Viewers see sums of these, which must not reveal how long an evaluation took.
             seconds = slot_after(time.monotonic() - began)
             route = scope.get("surehold.route", "other")
-            self._metrics.saw(_method(scope), route, status, seconds)
+            self._metrics.count_request(_method(scope), route, status, seconds)
             if TOOL in scope:
-                self._metrics.called(*scope[TOOL])
+                self._metrics.count_call(*scope[TOOL])
             logger.info("request", extra=self._line(scope, number, route, status, seconds))
 
     def _line(
@@ -74,6 +74,6 @@ class Front:
 
 
 def _method(scope: Scope) -> str:
-    """One of HTTP's: a client may send any word, and a label for each would fill the memory."""
+    """One of HTTP's methods: a label for every word that clients send would fill the memory."""
     known = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
     return scope["method"] if scope["method"] in known else "other"

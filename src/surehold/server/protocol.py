@@ -1,4 +1,4 @@
-"""HTTP/1.1 for clients that take their time, send something else, or are too many."""
+"""HTTP/1.1 for clients that are slow, send something else, or are too many."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from surehold.server.errors import headers_of
 from surehold.server.schemas import HEADERS, Reply
 
 HEAD_SECONDS = 10.0
-"""How long the head of a request may take to arrive."""
+"""How long the headers of a request may take to arrive."""
 UNREAD_SECONDS = 60.0
-"""How long a client may leave a response lying without reading any of it."""
+"""How long a client may leave a response unread."""
 CONNECTIONS = 512
 """How many may be open at once."""
 CONNECTIONS_EACH = 64
-"""How many may be open at once from one address, so that nobody alone leaves none to others."""
+"""How many may be open at once from one address, so that one client cannot take them all."""
 PROXIES = ("127.0.0.1", "::1")
-"""Addresses behind which there may be many clients: only the number of all connections counts."""
+"""Addresses that may stand for many clients: only the total of connections counts."""
 _LONGEST_HEAD = 1 << 16
 _SECONDS_TO_FINISH = 20
 
 
 class PatientProtocol(H11Protocol):
-    """uvicorn's, which waits for ever for a head to come or a response to be read, but for that.
+    """uvicorn's, with deadlines for the head of a request and for reading a response.
 
-    What it refuses by itself it tells in the one shape of errors.
+    What it refuses has the one shape of errors.
     """
 
     _deadline: asyncio.TimerHandle | None = None
     _look: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """A client is there; its first request has to follow."""
+        """Wait for the first request."""
         super().connection_made(transport)
         if self._is_one_too_many():
-            # At once: one that is left to wait for its refusal counts among all of them.
+            # At once: a connection that waits for its refusal would count too.
             reason = f"{CONNECTIONS_EACH:,} connections are open from this address"
             self._refuse(RequestRefused(429, reason, "use those, or close some", 1.0))
             return
@@ -53,16 +53,16 @@ class PatientProtocol(H11Protocol):
         self._look_again(0)
 
     def send_400_response(self, msg: str) -> None:
-        """What came is no HTTP."""
+        """Refuse what is not HTTP."""
         cycle: Any = self.cycle
         if cycle is not None and cycle.response_started and not cycle.response_complete:
-            self.transport.close()  # in the middle of a response there is no place for another
+            self.transport.close()  # in the middle of a response
             return
         reason, hint = "it is not valid HTTP/1.1", "see /openapi.json for what there is"
         self._refuse(RequestRefused(400, reason, hint))
 
     def data_received(self, data: bytes) -> None:
-        """Some of a request came."""
+        """Handle a part of a request."""
         super().data_received(data)
         cycle: Any = self.cycle  # None until there was a request, whatever uvicorn declares
         if cycle is None or cycle.response_complete:
@@ -71,12 +71,12 @@ class PatientProtocol(H11Protocol):
             self._forget()
 
     def on_response_complete(self) -> None:
-        """uvicorn waits for the next request by itself, until its first byte."""
+        """Leave the wait for the next request's first byte to uvicorn."""
         self._forget()
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client has gone."""
+        """Clean up."""
         self._forget()
         if self._look is not None:
             self._look.cancel()
@@ -103,11 +103,11 @@ class PatientProtocol(H11Protocol):
         self._deadline = None
         if self.transport.is_closing():
             return
-        reason = f"its head did not arrive within {HEAD_SECONDS:g} seconds"
+        reason = f"its headers did not arrive within {HEAD_SECONDS:g} seconds"
         self._refuse(RequestRefused(408, reason, "send it again, faster"))
 
     def _look_again(self, unread: int) -> None:
-        """Whether anything was read of what waited at the last look."""
+        """Close the connection if nothing was read since the last look."""
         waiting = self.transport.get_write_buffer_size()
         if unread and waiting >= unread:
             self.transport.abort()  # to close it would wait for the reader
@@ -129,17 +129,14 @@ def _refusal(error: RequestRefused) -> Reply:
 
 
 async def _crowded(scope: Scope, receive: Receive, send: Send) -> None:
-    """What those are told who come when there are too many."""
-    hint = "come again in a moment"
+    """Refuse a request while there are too many connections."""
+    hint = "try again in a moment"
     error = RequestRefused(503, f"{CONNECTIONS:,} connections are open already", hint, 1.0)
     await _refusal(error)(scope, receive, send)
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn's server as it is run here: it says when it is there, and logs nothing by itself.
-
-    When it says so it hears signals already: it may be stopped as well as used.
-    """
+    """uvicorn's server, which says when it is ready, for signals too, and logs nothing itself."""
 
     def __init__(self, app: ASGIApp, ready: Callable[[], None] | None = None) -> None:
         self._ready = ready
@@ -158,7 +155,7 @@ class HttpServer(uvicorn.Server):
         )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer."""
+        """Start serving."""
         await super().startup(sockets)
         if self._ready is not None and self.started:
             self._ready()

@@ -1,4 +1,4 @@
-"""Running a service: that it is the only one, when it is ready, and how it ends."""
+"""Running a service: only one per dataset, from start to stop."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ logger = logging.getLogger("surehold.server")
 
 
 class Runner(HttpServer):
-    """The server of a service, which ends streams of events when it is asked to stop.
-
-    They would otherwise be waited for: they never end by themselves.
-    """
+    """The server of a service; when it stops it ends streams of events, which would never end."""
 
     def __init__(self, service: Service, ready: Callable[[], None] | None = None) -> None:
         self._app = application(service)
@@ -31,13 +28,13 @@ class Runner(HttpServer):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Who was asked to stop, and did, has not failed: uvicorn would die of the signal then."""
+        """Exit normally after a signal, where uvicorn would raise the signal again."""
         with super().capture_signals():
             yield
             self._captured_signals.clear()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the streams, then wait for the rest."""
+        """End the streams, then the rest."""
         logger.info("stopping")
         watch = getattr(self._app.state, "watch", None)
         if watch is not None:
@@ -48,9 +45,9 @@ class Runner(HttpServer):
 def serve(
     service: Service, host: str, port: int, ready: Callable[[str], None] | None = None
 ) -> None:
-    """Serve until a signal says so; one service for a dataset, whatever process it is in."""
+    """Serve until a signal; a dataset has only one service, across processes."""
     with ExitStack() as stack:
-        # First of all: who serves it already may have the port too.
+        # First of all: a service that runs already may have the port too.
         stack.enter_context(only_one(service.dataset.path / LOCK, "serving this dataset"))
         listener = stack.enter_context(listening(host, port))
         service.sweep()
@@ -64,6 +61,6 @@ def _announce(service: Service, url: str, ready: Callable[[str], None] | None) -
         logger.warning(remark)
     logger.info("serving", extra={"url": url, "tokens": not service.book.is_open})
     if not service.settings.fixed_time:
-        logger.warning("no fixed time: how long an answer takes tells of records")
+        logger.warning("no fixed time: how long an answer takes reveals something about records")
     if ready is not None:
         ready(url)

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 from starlette.responses import Response
 
 from surehold import queries
@@ -29,23 +29,24 @@ from surehold.session import (
     Verdict,
 )
 
-_LARGEST = 2**53  # beyond it, many readers of JSON round whole numbers
+LARGEST = 2**53
+"""Beyond it, many readers of JSON round whole numbers."""
 
-RoundNumber = Annotated[int, Field(ge=0, le=_LARGEST, description="Ask the first so many records.")]
+RoundNumber = Annotated[int, Field(ge=0, le=LARGEST, description="Ask the first `round` records.")]
 Key = Annotated[
     str,
     Field(
         min_length=1,
         max_length=200,
-        description="A name of your own for this question: sent again with it, the same answer, "
-        "free. The header Idempotency-Key says the same.",
+        description="A name of your own for this question: a request that is repeated with it "
+        "gets the same answer, free. The header Idempotency-Key does the same.",
     ),
 ]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Body(BaseModel):
-    """What every body is."""
+    """The base of all bodies."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -54,7 +55,7 @@ class Score(Body):
     """A question about an uploaded ONNX model, as `surehold score` asks it."""
 
     metric: MetricName
-    model: str = Field(description="Its name, as the upload gave it: onnx:...", max_length=100)
+    model: str = Field(description="The name that the upload returned: onnx:...", max_length=100)
     features: list[str] = Field(min_length=1, max_length=10_000)
     target: str = Field(max_length=10_000)
     classes: list[str | bool | int | float] | None = Field(default=None, max_length=10_000)
@@ -68,7 +69,7 @@ class Score(Body):
         content = dataset.model_content(self.model)
         if content is None:
             hint = "upload it first: POST /v1/models"
-            raise InvalidInput("the model", "one that is kept here", self.model, hint)
+            raise InvalidInput("the model", "one that was uploaded", self.model, hint)
         return score(content, **self.model_dump(exclude={"model"}))
 
 
@@ -87,7 +88,7 @@ def query_of(asked: str | Score, dataset: Dataset) -> Query:
 
 
 class QuoteBody(Body):
-    """What would it cost?"""
+    """A question whose cost is wanted."""
 
     query: Asked
     round: RoundNumber | None = None
@@ -121,7 +122,7 @@ class SelectBody(Body):
 
 
 class HoldBody(Body):
-    """May this round be held? Null asks for the present one."""
+    """The round to hold; null is the present one."""
 
     round: RoundNumber | None = None
 
@@ -136,11 +137,11 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""For whoever looks with a browser; the page needs no more than this allows."""
+"""For browsers; the page needs no more than this allows."""
 
 
 class Reply(Response):
-    """One JSON object, strictly valid; half a character, which UTF-8 has not, stays escaped."""
+    """One strictly valid JSON object; a lone surrogate, which UTF-8 lacks, stays escaped."""
 
     media_type = "application/json"
 
@@ -159,7 +160,7 @@ def reply(result: Shown | dict[str, Any]) -> Reply:
 
 
 Result = Answer | Table | Estimate | Verdict | Choice | Fitted
-"""What a question may come to."""
+"""What a question may come to; ``kind`` says which."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ class Answers:
 class AnswersPage:
     """Some answers; `next` is where the next page begins, null if there is none.
 
-    `total` is how many answers there are, whatever was looked for.
+    `total` is the number of all answers of the dataset, whatever was searched for.
     """
 
     answers: list[Result]
@@ -182,51 +183,7 @@ class AnswersPage:
 
 
 @dataclass(frozen=True)
-class Held:
-    """A round that may be asked, and how many answers the caller may have there."""
-
-    round: int
-    answers_left: int
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """The rounds at which answers were given."""
-
-    rounds: list[Round]
-
-
-@dataclass(frozen=True)
-class Grown:
-    """How the data grew."""
-
-    growth: list[Growth]
-
-
-@dataclass(frozen=True)
-class Compared:
-    """What every certificate gives on the same question."""
-
-    entries: list[ComparisonRow]
-
-
-@dataclass(frozen=True)
-class Models:
-    """The models that are kept."""
-
-    models: list[KeptModel]
-
-
-@dataclass(frozen=True)
-class Health:
-    """It is up."""
-
-    status: str
-    version: str
-
-
-@dataclass(frozen=True)
-class ErrorTold:
+class Error:
     """What went wrong: the class, one line, and its numbers."""
 
     type: str
@@ -234,33 +191,36 @@ class ErrorTold:
     details: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Failure:
-    """The one shape of errors."""
-
-    error: ErrorTold
+# Responses of one or two fields, for OpenAPI.
+Held = create_model("Held", round=int, answers_left=int)
+Rounds = create_model("Rounds", rounds=list[Round])
+Grown = create_model("Grown", growth=list[Growth])
+Compared = create_model("Compared", entries=list[ComparisonRow])
+Models = create_model("Models", models=list[KeptModel])
+Health = create_model("Health", status=str, version=str)
+Failure = create_model("Failure", error=Error)
 
 
 def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI is told of the errors of a route."""
+    """The errors of a route, for OpenAPI."""
     return {status: {"model": Failure, "description": _WORDS[status]} for status in statuses}
 
 
 _WORDS = {
-    400: "The body can't be read.",
-    401: "No token, or one that is not valid.",
+    400: "The body is not valid JSON.",
+    401: "Not authenticated: no token, or one that is not valid.",
     402: "The budget, or the caller's limit, is exhausted. This is final: only records help.",
-    403: "The role does not allow this.",
-    404: "There is nothing there.",
-    405: "Another method.",
-    408: "The body came too slowly.",
-    409: "The plan does not cover that round, or it is not there yet.",
+    403: "Permission denied: the role does not allow this.",
+    404: "Not found.",
+    405: "Method not allowed.",
+    408: "The body arrived too slowly.",
+    409: "The plan does not cover that round, or its records are not there yet.",
     413: "The body is too large.",
-    415: "Another content type is wanted.",
-    422: "What was asked can't be meant.",
-    429: "Too many requests; Retry-After says when.",
+    415: "The content type is not supported.",
+    422: "A value is invalid, or the query is.",
+    429: "Rate limited; Retry-After says when to try again.",
     501: "The service lacks an optional package.",
-    503: "The disk, or another process, was in the way. Ask again, with the key.",
+    503: "The disk failed, or another process holds a lock. Try again, with the key.",
 }
 USUAL = (401, 403, 422, 429, 503)
 WITH_BODY = (*USUAL, 400, 408, 413, 415)

@@ -1,4 +1,4 @@
-"""The service: one dataset, and the one way to ask it. Routes and tools translate; this decides."""
+"""The service: one dataset and the one way to ask it. Routes and tools translate; this decides."""
 
 from __future__ import annotations
 
@@ -21,19 +21,17 @@ from surehold.server.tokens import ROLES, Role, Token, TokenBook
 from surehold.session import Dataset, Quote, Result, Session, SpendingLimit, Verification
 
 MOST_QUERIES = 10_000
-"""How many queries one request may ask."""
+"""The most queries of one request."""
 _MOST_SESSIONS = 1000
-_LONG = 1 << 14
-"""Characters of queries that are read as a part of any request."""
-_CHARACTERS = 200
-"""Of longer ones, characters that count as one request: to read them takes about as long."""
+_LONG = 1 << 14  # characters of queries that every request may have
+_CHARACTERS = 200  # of longer ones, how many count as one request: parsing takes about as long
 INCOMING = "incoming"
-"""Where bodies of appends wait until they are whole."""
+"""Where the bodies of appends are spooled."""
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who sent a request; ``token`` is None where nobody needs one."""
+    """Who sent a request; ``token`` is None where no token is needed."""
 
     analyst: str
     role: Role
@@ -41,17 +39,17 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """What rates and logs know a caller by."""
+        """The name in rates and logs."""
         return "anybody" if self.token is None else self.token.id
 
 
 ANYBODY = Caller("analyst", "analyst")
-"""Who comes to a service without tokens. It listens on this machine only."""
+"""The caller of a service without tokens, which listens on this machine only."""
 
 
 @dataclass(frozen=True, repr=False)
 class Me(Shown):
-    """Who a caller is to the service; ``limit`` is None if there is none but the budget's."""
+    """The caller as the service knows them; ``limit`` is None if only the budget limits them."""
 
     analyst: str
     role: str
@@ -61,7 +59,7 @@ class Me(Shown):
 
 
 class Service:
-    """One dataset behind a door. Its methods may be called from any thread, but for ``verify``."""
+    """One dataset and its callers. All methods but ``verify`` may be called from any thread."""
 
     def __init__(
         self,
@@ -86,7 +84,7 @@ class Service:
         self._verifying: asyncio.Future[Verification] | None = None
 
     def sweep(self) -> None:
-        """Remove what a service that was killed had not yet taken in; none may be running."""
+        """Remove the spooled bodies of a service that was killed; none may be running."""
         with contextlib.suppress(FileNotFoundError):
             for path in self.incoming.iterdir():
                 path.unlink(missing_ok=True)
@@ -94,30 +92,30 @@ class Service:
     # ---------------------------------------------------------------------------------- callers
 
     def admit(self, header: str | None, address: str) -> Caller:
-        """Who an Authorization header stands for; who tries others often is slowed down."""
+        """The caller that an Authorization header proves; failed attempts are rate limited."""
         try:
-            return self._known(_bearer(header))
+            return self._authenticate(_bearer(header))
         except AccessDenied:
             self.strangers.take(address)
             raise
 
-    def _known(self, text: str | None) -> Caller:
+    def _authenticate(self, text: str | None) -> Caller:
         if text is not None:
             token = self.book.find(text)
             return Caller(token.analyst, token.role, token)
         if self.book.is_open:
             return ANYBODY
         hint = "send the header Authorization: Bearer TOKEN"
-        raise AccessDenied("this dataset needs a token, and there is none", hint)
+        raise AccessDenied("this dataset needs a token", hint)
 
     def is_still_good(self, caller: Caller) -> bool:
-        """Whether who was let in before would be let in now."""
+        """Whether a caller who was admitted before would still be."""
         if caller.token is None:
             return self.book.is_open
         return self.book.is_good(caller.token.id)
 
     def session(self, caller: Caller) -> Session:
-        """The session of a caller; sessions keep no state but what makes them quick."""
+        """The session of a caller; sessions keep no state but caches."""
         limit = None if caller.token is None else self.book.limit_of(caller.analyst)
         with self._lock:
             session = self._sessions.get((caller.analyst, limit))
@@ -130,7 +128,7 @@ class Service:
         return session
 
     def me(self, caller: Caller) -> Me:
-        """Who somebody is."""
+        """The caller and what they may spend."""
         token = caller.token
         return Me(
             analyst=caller.analyst,
@@ -140,12 +138,12 @@ class Service:
             limit=self.session(caller).limit,
         )
 
-    # ------------------------------------------------------------------------------------- asking
+    # ---------------------------------------------------------------------------------- asking
 
     def quote(self, caller: Caller, query: Query | str, *, round: int | None = None) -> Quote:
         """What an answer would cost and how wide it would be; free, and it touches no record."""
         session = self.session(caller).at(round)
-        asked = self._read(caller, query)
+        asked = self._parse(caller, query)
         self._owe(caller, [asked])
         return session.quote(asked)
 
@@ -159,7 +157,7 @@ class Service:
     ) -> Result:
         """Charge and answer, by the rules that hold for every way in."""
         session = self.session(caller).at(round)
-        asked = self._read(caller, query)
+        asked = self._parse(caller, query)
         with self._turn(caller, [asked]):
             result: Result = session.ask(asked, key=key)
         return result
@@ -172,20 +170,20 @@ class Service:
         round: int | None = None,
         key: str | None = None,
     ) -> tuple[Result, ...]:
-        """All of them at one round, or none, by the same rules; each counts as a request."""
+        """All of them at one round, or none, by the same rules; each counts as one request."""
         if not 1 <= len(queries) <= MOST_QUERIES:
-            raise InvalidInput("queries", f"1 to {MOST_QUERIES:,} of them", len(queries))
+            raise InvalidInput("queries", f"1 to {MOST_QUERIES:,} queries", len(queries))
         session = self.session(caller).at(round)
-        asked = [self._read(caller, query) for query in queries]
+        asked = [self._parse(caller, query) for query in queries]
         with self._turn(caller, asked):
             return session.ask_many(asked, key=key)
 
     @contextmanager
     def _turn(self, caller: Caller, asked: Sequence[Query]) -> Iterator[None]:
-        """Around an ask: few at a time that go through a model, or through records many times.
+        """Limit how many asks run at once that evaluate a model, or read the records many times.
 
-        They take processes and minutes. A turn lasts until the answer is released: whether there is
-        one left must not tell how long an evaluation took.
+        They take processes and minutes. A turn lasts until the answer is released, so that free
+        turns do not reveal how long an evaluation took.
         """
         self._owe(caller, asked)
         if not any(map(_is_slow, asked)):
@@ -195,30 +193,27 @@ class Service:
             yield
 
     def weigh(self, caller: Caller, characters: int) -> None:
-        """Before queries are read: to read long ones is work, whoever asks and however little else.
-
-        So many characters a second in the long run, or a refusal.
-        """
+        """Rate limit the characters of long queries, as parsing them is work."""
         if characters > _LONG:
             self._long.take(caller.name)
             self._long.owe(caller.name, characters - 1)
 
-    def _read(self, caller: Caller, query: Query | str) -> Query:
+    def _parse(self, caller: Caller, query: Query | str) -> Query:
         if not isinstance(query, str):
             return query
         self.weigh(caller, len(query))
         return query_of(query)
 
     def _owe(self, caller: Caller, asked: Sequence[Query]) -> None:
-        """A request that asks many things counts for as many."""
+        """A request with many queries counts as many requests."""
         self.rates.owe(caller.name, sum(map(_size, asked)) - 1)
 
     # ---------------------------------------------------------------------------------- verifying
 
     async def verify(self) -> Verification:
-        """Replay everything; who asks while that is under way gets the same result.
+        """Replay everything; requests that come meanwhile get the same result.
 
-        Only the replay has a thread: many who waited for it in theirs would leave none to others.
+        Only the replay has a thread: many that waited in threads of their own would leave none.
         """
         if self._verifying is None:
             self._verifying = asyncio.ensure_future(run_in_threadpool(self.dataset.verify))
@@ -230,21 +225,17 @@ class Service:
 
 
 def check_role(caller: Caller, needed: Role) -> None:
-    """Refuse who may not do this."""
+    """Refuse callers whose role does not allow this."""
     if ROLES.index(caller.role) < ROLES.index(needed):
-        reason = f"only {_article(needed)} may do this, and this is {_article(caller.role)}"
+        reason = f"it takes the role {needed}, and yours is {caller.role}"
         hint = "ask the custodian for another token"
         if caller.token is None:
             hint = f"make one: surehold token create DATASET --analyst NAME --role {needed}"
         raise AccessDenied(reason, hint, 403)
 
 
-def _article(role: Role) -> str:
-    return f"an {role}" if role == "analyst" else f"a {role}"
-
-
 def _is_slow(query: Query) -> bool:
-    """Whether it names a model, or fits one; a text that only looks so is taken for one."""
+    """Whether it names a model, or fits one; a text that only looks like it counts too."""
     return "'onnx:" in query.canonical or "fit(" in query.canonical
 
 
@@ -259,5 +250,5 @@ def _bearer(header: str | None) -> str | None:
         return None
     scheme, _, token = header.partition(" ")
     if scheme.lower() != "bearer":
-        raise AccessDenied("the Authorization header is not Bearer TOKEN", "send it so")
+        raise AccessDenied("the Authorization header is not Bearer TOKEN", "send Bearer TOKEN")
     return token.strip()

@@ -1,4 +1,4 @@
-"""What a service allows: sizes, rates and patience."""
+"""What a service allows: sizes, rates and timeouts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ MEGABYTE = 1 << 20
 class Settings:
     """Limits of one service. Sizes are bytes of a request's body.
 
-    ``rate`` is how many requests a second one caller may make, in the long run; at once twice as
-    many. A body has to arrive ``patience`` seconds after its head, or steadily, at ``slowest``
-    bytes a second, and no piece of it later than that after the one before. A stream of events ends
-    after ``stream_seconds``: its reader comes again. Of ``streams``, of ``uploads`` of models, and
-    of ``slow_asks``, which go through a model or through the records many times, there may be so
-    many at once, and so many of one caller. With ``fixed_time`` an answer is released at a time
-    that does not depend on records; ``asks`` are as many as may run or be held back at once.
+    ``rate`` is how many requests a second one caller may make in the long run, and twice as many at
+    once. A body has to arrive within ``patience`` seconds, or steadily at ``slowest`` bytes a
+    second, and no part of it later than ``patience`` after the one before. A stream of events ends
+    after ``stream_seconds``; its reader reconnects. ``streams``, ``uploads`` of models and
+    ``slow_asks``, which evaluate a model or read the records many times, are the most at once, in
+    all and of one caller. With ``fixed_time`` an answer is released at a time that does not depend
+    on records; at most ``asks`` run or are held back at once.
     """
 
     rate: float = 50.0

@@ -1,7 +1,7 @@
-"""Tokens: who may knock, as whom, until when, and how much they may spend.
+"""Tokens: who may call, in which role, until when, and how much they may spend.
 
 A token is 256 random bits, so its SHA-256 can be kept as it is: there is nothing to guess, and no
-slow hash is needed. Only the hash is kept. The part before the secret finds the line in the book.
+slow hash is needed. Only the hash is kept. The part before the secret is the id in the file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from surehold.session.session import checked_text
 Role: TypeAlias = Literal["viewer", "analyst", "custodian"]
 
 ROLES: tuple[Role, ...] = ("viewer", "analyst", "custodian")
-"""Each may do what the one before it may, and more: look, ask, append."""
+"""Each may do what the one before it may, and more: read, ask, append."""
 FILE = "tokens.json"
 _LOCK = "tokens.lock"
 _WRITING = "writing the tokens"
@@ -44,7 +44,7 @@ State: TypeAlias = Literal["valid", "expired", "revoked"]
 
 @dataclass(frozen=True, repr=False)
 class Token(Shown):
-    """What is kept of a token; the token itself is not. Times are text, in UTC.
+    """What is stored of a token; its text is not. Times are text, in UTC.
 
     ``limit`` is the share of the budget that its analyst may spend in all.
     """
@@ -58,7 +58,7 @@ class Token(Shown):
     revoked: str | None
 
     def state(self, now: float) -> State:
-        """Whether it opens the door at a time."""
+        """Whether it is valid at a time."""
         if self.revoked is not None:
             return "revoked"
         if self.expires is not None and datetime.fromisoformat(self.expires).timestamp() <= now:
@@ -78,7 +78,7 @@ class _Line:
 
 
 class TokenBook:
-    """The tokens of a dataset, in a file of their own; a change counts from the next request on."""
+    """The tokens of a dataset, in a file; a change takes effect with the next request."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self._path, self._lock = folder / FILE, folder / _LOCK
@@ -90,32 +90,29 @@ class TokenBook:
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """All that were ever made, in order."""
+        """All that were ever created, in order."""
         return tuple(line.token for line in self._read().values())
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody needs a token, because none was ever made."""
+        """Whether no token is needed, because none was ever created."""
         return not self._read() and not self._was_there
 
     def state(self, token: Token) -> State:
-        """Whether a token opens the door now."""
+        """Whether a token is valid now."""
         return token.state(self._clock())
 
     def create(
         self, analyst: str, role: Role, *, seconds: float | None, limit: float | None = None
     ) -> tuple[Token, str]:
-        """A new token, and the text that proves it, which is told this once.
-
-        It is good for so many ``seconds``; None is for ever.
-        """
+        """A new token and its text, which is shown only now; None ``seconds`` never expire."""
         checked_text("analyst", analyst)
         if role not in ROLES:
             raise InvalidInput("role", f"one of {', '.join(ROLES)}", role)
         if limit is not None:
             check_share("limit", limit)
         if limit is not None and role == "viewer":
-            raise InvalidInput("limit", "left out for a viewer, who can't spend", limit)
+            raise InvalidInput("limit", "left out for a viewer, who cannot spend", limit)
         if seconds is not None and not 0.0 < seconds < 1e10:
             raise InvalidInput("the time until it expires", "a positive one", seconds)
         now = self._clock()
@@ -130,11 +127,11 @@ class TokenBook:
             revoked=None,
         )
         with waiting_lock(self._lock):
-            self._write({**self._read(), number: _Line(token, _hashed(secret))})
+            self._write({**self._read(), number: _Line(token, _hash(secret))})
         return token, f"hf_{number}_{secret}"
 
     def limit_of(self, analyst: str) -> float | None:
-        """The share that an analyst may spend: the smallest of their tokens that are still good."""
+        """The share that an analyst may spend: the smallest of their valid tokens."""
         limits = [
             line.token.limit
             for line in self._read().values()
@@ -144,38 +141,39 @@ class TokenBook:
         return min(limits, default=None)
 
     def revoke(self, number: str) -> Token:
-        """From now on this token opens nothing; doing it twice changes nothing."""
+        """Make a token invalid from now on; doing it twice changes nothing."""
         with waiting_lock(self._lock):
             lines = self._read()
             line = lines.get(number)
             if line is None:
                 hint = "surehold token list shows them"
-                raise InvalidInput("the token", "the id of one of the dataset's", number, hint)
+                raise InvalidInput("the token", "the id of a token of this dataset", number, hint)
             if line.token.revoked is None:
                 revoked = replace(line.token, revoked=when(self._clock()))
                 line = replace(line, token=revoked)
                 self._write({**lines, number: line})
             else:
-                files.sync_names(self._path.parent, _WRITING)  # it may be another's, just now
+                files.sync_names(
+                    self._path.parent, _WRITING
+                )  # another process may have just written it
         return line.token
 
     def is_good(self, number: str) -> bool:
-        """Whether the token of that id still opens the door."""
+        """Whether the token of that id is still valid."""
         line = self._read().get(number)
         return line is not None and self.state(line.token) == "valid"
 
     def find(self, text: str) -> Token:
         """The token that a text proves, or AccessDenied.
 
-        Hashes are compared in constant time, and one that is not there costs as much as one that is
-        wrong.
+        Hashes are compared in constant time, and an unknown id takes as long as a wrong secret.
         """
         match = _WRITTEN.fullmatch(text)
         number, secret = ("", "") if match is None else (match[1], match[2])
         line = self._read().get(number)
-        is_right = hmac.compare_digest(_hashed(secret), _NOBODY if line is None else line.hash)
+        is_right = hmac.compare_digest(_hash(secret), _NOBODY if line is None else line.hash)
         if line is None or not is_right:
-            raise AccessDenied("the token is unknown here", _ASK_FOR_ONE)
+            raise AccessDenied("the token is unknown", _ASK_FOR_ONE)
         state = line.token.state(self._clock())
         if state != "valid":
             why = "has expired" if state == "expired" else "was revoked"
@@ -185,11 +183,11 @@ class TokenBook:
     # ------------------------------------------------------------------------------- the file
 
     def _read(self) -> dict[str, _Line]:
-        """The book as it is now: read anew when the file is another one."""
+        """The tokens as they are now; the file is read again when it has changed."""
         try:
             found = self._path.stat()
         except FileNotFoundError:
-            if self._was_there:  # who takes it away, whatever was in it, does not open the door
+            if self._was_there:  # deleting the file must not open the dataset
                 raise _unreadable("it is gone") from None
             return {}
         except OSError as error:
@@ -198,7 +196,7 @@ class TokenBook:
         seen = (found.st_ino, found.st_mtime_ns, found.st_size)
         with self._mutex:
             if seen != self._seen:
-                self._lines = _parsed(self._path)
+                self._lines = _parse(self._path)
                 self._seen = seen
             return self._lines
 
@@ -208,18 +206,18 @@ class TokenBook:
         files.write_file(self._path, text.encode(), _WRITING)
 
 
-def _hashed(secret: str) -> str:
+def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _parsed(path: Path) -> dict[str, _Line]:
+def _parse(path: Path) -> dict[str, _Line]:
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         if kept["format"] != 1:
             raise ValueError("another format")
         return {line.token.id: line for line in map(_line, kept["tokens"])}
     except (SureholdError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise _unreadable(f"it can't be read ({type(error).__name__})") from None
+        raise _unreadable(f"it cannot be read ({type(error).__name__})") from None
 
 
 def _line(kept: Mapping[str, Any]) -> _Line:
@@ -237,5 +235,5 @@ def _line(kept: Mapping[str, Any]) -> _Line:
 
 
 def _unreadable(reason: str) -> StorageFailed:
-    """Who can't tell friend from stranger lets nobody in."""
-    return StorageFailed(f"reading {FILE}", reason, "nobody is let in until it is mended")
+    """Without the tokens nobody can be authenticated, so nobody is."""
+    return StorageFailed(f"reading {FILE}", reason, "all access is denied until it is repaired")

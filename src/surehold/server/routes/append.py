@@ -1,4 +1,4 @@
-"""The custodian's route: records come in."""
+"""The custodian's route: appending records."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from surehold.errors import InvalidInput, RequestRefused, StorageFailed
-from surehold.server.auth import JSON, GuardedRoute, wrong_type
-from surehold.server.body import arriving, check_length, parsed
+from surehold.errors import InvalidInput, StorageFailed
+from surehold.server.auth import GuardedRoute
+from surehold.server.body import JSON, arriving, check_length, check_type, not_json, parse
 from surehold.server.dependencies import CUSTODIAN, KeyHeader, Served, gives
 from surehold.server.schemas import WITH_BODY, Reply, reply
 from surehold.server.service import Service
@@ -26,7 +26,7 @@ FORMATS = {
     "application/vnd.apache.parquet": "parquet",
     "application/vnd.apache.arrow.file": "arrow",
 }
-_WRITE_AT = 1 << 20  # bytes that are worth a visit to the disk
+_WRITE_AT = 1 << 20  # bytes that are worth a write
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["keep"])
 
@@ -49,21 +49,19 @@ async def append(
     key: KeyHeader = None,
 ) -> Reply:
     """Add records: all of them are kept, durably, or none. The content type says the format."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != JSON and kind not in FORMATS:
-        raise wrong_type([JSON, *FORMATS])
+    kind = check_type(request, [JSON, *FORMATS])
     most = service.settings.json_bytes if kind == JSON else service.settings.append_bytes
     check_length(request, most)
     path = service.incoming / uuid.uuid4().hex
     try:
         await _spool(request, path, most, service)
-        return reply(await run_in_threadpool(_appended, service, path, kind, again, key))
+        return reply(await run_in_threadpool(_append, service, path, kind, again, key))
     finally:
         path.unlink(missing_ok=True)
 
 
 async def _spool(request: Request, path: Path, most: int, service: Service) -> None:
-    """Into a file, beside the records and as well hidden, a megabyte at a time."""
+    """Write the body to a file beside the records, as private as they are, a megabyte at a time."""
     waiting = bytearray()
     await run_in_threadpool(_write, path, b"", "xb")
     async for piece in arriving(request, most, service.settings):
@@ -75,7 +73,7 @@ async def _spool(request: Request, path: Path, most: int, service: Service) -> N
 
 
 def _write(path: Path, content: bytes, mode: str = "r+b") -> None:
-    """At the end of a file; one that is gone is not begun anew, as its records would be fewer."""
+    """Write at the end of a file; one that is gone is not created again without its records."""
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with path.open(mode) as file:
@@ -83,11 +81,11 @@ def _write(path: Path, content: bytes, mode: str = "r+b") -> None:
             file.write(content)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise StorageFailed("taking the records in", reason, "nothing was kept") from error
+        raise StorageFailed("receiving the records", reason, "nothing was kept") from error
 
 
-def _appended(service: Service, path: Path, kind: str, again: bool, key: str | None) -> Appended:
-    source: Any = _listed(path) if kind == JSON else path
+def _append(service: Service, path: Path, kind: str, again: bool, key: str | None) -> Appended:
+    source: Any = _read_list(path) if kind == JSON else path
     try:
         return service.dataset.append(source, format=FORMATS.get(kind), again=again, key=key)
     except InvalidInput as error:
@@ -97,12 +95,11 @@ def _appended(service: Service, path: Path, kind: str, again: bool, key: str | N
         raise InvalidInput(error.parameter, error.required, body, error.hint) from None
 
 
-def _listed(path: Path) -> list[Any]:
+def _read_list(path: Path) -> list[Any]:
     try:
-        records = parsed(path.read_bytes())
+        records = parse(path.read_bytes())
     except (ValueError, RecursionError):
-        reason, hint = "its body can't be read as JSON in UTF-8", "send a list of objects"
-        raise RequestRefused(400, reason, hint) from None
+        raise not_json("send a list of objects") from None
     if not isinstance(records, list):
         raise InvalidInput("the records", "a list of objects", type(records).__name__)
     return records

@@ -11,8 +11,8 @@ from starlette.requests import Request
 
 from surehold import queries
 from surehold.errors import RequestRefused
-from surehold.server.auth import GuardedRoute, wrong_type
-from surehold.server.body import arriving, check_length
+from surehold.server.auth import GuardedRoute
+from surehold.server.body import arriving, check_length, check_type
 from surehold.server.dependencies import ANALYST, Called, KeyHeader, Served, Threads, gives, one_key
 from surehold.server.schemas import (
     WITH_BODY,
@@ -33,7 +33,10 @@ BYTES = "application/octet-stream"
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["ask"])
 
 
-@router.post("/ask", openapi_extra=ANALYST, responses=gives(Result, *WITH_BODY, 402, 409, 501))
+_ERRORS = (*WITH_BODY, 402, 409, 501)
+
+
+@router.post("/ask", openapi_extra=ANALYST, responses=gives(Result, *_ERRORS))
 async def ask(
     body: AskBody, service: Served, caller: Called, threads: Threads, key: KeyHeader = None
 ) -> Reply:
@@ -47,9 +50,7 @@ async def ask(
     return await run_sync(answer, limiter=threads)
 
 
-@router.post(
-    "/ask-many", openapi_extra=ANALYST, responses=gives(Answers, *WITH_BODY, 402, 409, 501)
-)
+@router.post("/ask-many", openapi_extra=ANALYST, responses=gives(Answers, *_ERRORS))
 async def ask_many(
     body: AskManyBody, service: Served, caller: Called, threads: Threads, key: KeyHeader = None
 ) -> Reply:
@@ -64,7 +65,7 @@ async def ask_many(
     return await run_sync(answer, limiter=threads)
 
 
-@router.post("/select", openapi_extra=ANALYST, responses=gives(Choice, *WITH_BODY, 402, 409, 501))
+@router.post("/select", openapi_extra=ANALYST, responses=gives(Choice, *_ERRORS))
 async def select(
     body: SelectBody, service: Served, caller: Called, threads: Threads, key: KeyHeader = None
 ) -> Reply:
@@ -102,23 +103,22 @@ def _selection(body: SelectBody, service: Service) -> queries.Select:
     responses=gives(KeptModel, *WITH_BODY, 501),
 )
 async def keep_model(request: Request, service: Served, caller: Called) -> Reply:
-    """Hand in an ONNX model, to be asked about by the name that comes back."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != BYTES:
-        raise wrong_type([BYTES])
+    """Upload an ONNX model; queries name it by the name that comes back."""
+    check_type(request, [BYTES])
     most = service.settings.model_bytes
     check_length(request, most)
     with service.uploads.one(caller.name):
         pieces = [piece async for piece in arriving(request, most, service.settings)]
-        return reply(await run_in_threadpool(_kept, service, b"".join(pieces)))
+        return reply(await run_in_threadpool(_keep, service, b"".join(pieces)))
 
 
-def _kept(service: Service, content: bytes) -> KeptModel:
+def _keep(service: Service, content: bytes) -> KeptModel:
     most, models = service.settings.shelf_bytes, service.settings.models
     dataset = service.dataset
-    with service.shelving:  # of two that fit alone, one may be too much
+    with service.shelving:  # two may fit one by one and not together
         is_new = dataset.model_content(f"onnx:{hashlib.sha256(content).hexdigest()}") is None
         size, count = dataset.models_size
         if is_new and (size + len(content) > most or count >= models):
             reason = f"there would be more than {models:,} models, or {most:,} bytes of them"
-            raise RequestRefused(413, reason, "ask the custodian to remove some of them")
+            raise RequestRefused(413, reason, "ask the custodian to remove some")
         return dataset.keep_model(content)

@@ -1,4 +1,4 @@
-"""Live updates: the status of the dataset, whenever anything was appended or answered."""
+"""Live updates: the status of the dataset after every append and answer."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from surehold.server.limits import Turns
 from surehold.server.schemas import USUAL, failures
 from surehold.server.service import Caller, Service
 
-_EVERY = 0.25  # seconds between looks at the ledger: others may write to it too
+_EVERY = 0.25  # seconds between looks at the ledger: other processes may write to it too
 _ALIVE = 15.0  # seconds after which a silent stream says that it is there
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["look"])
 
 
 class Watch:
-    """One look at the ledger for all who watch, while there are any."""
+    """Polls the ledger once for all watchers, while there are any."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -38,7 +38,7 @@ class Watch:
         self._is_over = False
 
     async def end(self) -> None:
-        """All streams end: the service stops."""
+        """End all streams: the service stops."""
         self._is_over = True
         if self._task is not None:
             self._task.cancel()
@@ -46,7 +46,7 @@ class Watch:
             self._changed.notify_all()
 
     def leave(self, caller: Caller) -> None:
-        """One watches no more; nobody looks for nobody."""
+        """A watcher has gone; without any, polling stops."""
         self.watchers.give_back(caller.name)
         if not self.watchers.taken and self._task is not None:
             self._task.cancel()
@@ -72,7 +72,7 @@ class Watch:
                 yield ": still here\n\n"
 
     async def _news(self, seen: int) -> None:
-        """Wait until there is something after what was seen, or it is over."""
+        """Wait for something newer than what was seen, or for the end."""
         async with self._changed:
             while not self._is_over and (self._latest is None or self._latest[0] <= seen):
                 await self._changed.wait()
@@ -80,7 +80,7 @@ class Watch:
     async def _look(self) -> None:
         dataset = self._service.dataset
         while True:
-            with contextlib.suppress(Exception):  # a look that fails is tried again
+            with contextlib.suppress(Exception):  # tried again at the next turn
                 last = await run_in_threadpool(lambda: dataset.last_entry)
                 if self._latest is None or self._latest[0] != last:
                     status = await run_in_threadpool(dataset.status)
@@ -92,16 +92,16 @@ class Watch:
 
 
 class Stream(StreamingResponse):
-    """The events for one watcher, who is counted for as long as it lasts."""
+    """The events for one watcher, who is counted while it lasts."""
 
     def __init__(self, watch: Watch, caller: Caller) -> None:
         self._watch, self._caller = watch, caller
-        watch.watchers.take(caller.name)  # before it begins, or many at once would slip in
+        watch.watchers.take(caller.name)  # before it begins, or many at once would get in
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         super().__init__(watch.events(caller), media_type="text/event-stream", headers=headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Until it ends, or nobody reads it any more."""
+        """Send until it ends, or the client has gone."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -121,5 +121,5 @@ class Stream(StreamingResponse):
     },
 )
 async def events(request: Request, caller: Called) -> StreamingResponse:
-    """The status now, and whenever anything was appended or answered, by whomever."""
+    """The status now, and after every append and answer."""
     return Stream(request.app.state.watch, caller)

@@ -19,24 +19,24 @@ router = APIRouter(route_class=GuardedRoute, tags=["run"])
 
 
 class Metrics:
-    """Counters of one service. Labels are routes and statuses, never what somebody sent."""
+    """Counters of one service. Labels are routes and statuses, never what clients sent."""
 
     def __init__(self) -> None:
         registry = self.registry = CollectorRegistry()
         labels = ("method", "route", "status")
         self._requests = Counter(
-            "surehold_requests", "Requests that were answered.", labels, registry=registry
+            "surehold_requests", "Requests answered.", labels, registry=registry
         )
         self._seconds = Histogram(
             "surehold_request_seconds",
-            "How long requests took, rounded up to a slot of the grid for releases.",
+            "How long requests took, rounded up to a slot of the release grid.",
             ("method", "route"),
             buckets=_BUCKETS,
             registry=registry,
         )
         self._calls = Counter(
             "surehold_tool_calls",
-            "Calls of tools, by how they went.",
+            "Calls of tools, by outcome.",
             ("tool", "outcome"),
             registry=registry,
         )
@@ -49,30 +49,30 @@ class Metrics:
             name: Gauge(f"surehold_{name}", text, registry=registry)
             for name, text in {
                 "records": "Records of the dataset.",
-                "answers": "Answers that were given.",
-                "answers_left": "Answers that would fit at the present round.",
+                "answers": "Answers given.",
+                "answers_left": "Answers left at the present round.",
                 "budget_total": "The budget, in mu^2 of the record that is exposed most.",
-                "budget_spent": "What was spent of it.",
+                "budget_spent": "What was spent of the budget.",
                 "ledger_entries": "Entries of the ledger.",
-                "streams": "Streams of events that are open.",
+                "streams": "Open streams of events.",
             }.items()
         }
 
-    def saw(self, method: str, route: str, status: int, seconds: float) -> None:
-        """One request more; its seconds have to be those of a slot already."""
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request; its seconds have to be those of a slot already."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
-    def called(self, tool: str, outcome: str) -> None:
-        """One call of a tool more."""
+    def count_call(self, tool: str, outcome: str) -> None:
+        """Count a call of a tool."""
         self._calls.labels(tool, outcome).inc()
 
-    def late(self) -> None:
-        """One late answer more."""
+    def count_late(self) -> None:
+        """Count a late answer."""
         self._late.inc()
 
     def text(self, status: Status, streams: int) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """All metrics, in Prometheus' text format."""
         values = {
             "records": status.n,
             "answers": status.answers,

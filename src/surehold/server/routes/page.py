@@ -1,4 +1,4 @@
-"""The page: one shell for all views, which fetches what it shows from the routes under /v1."""
+"""The page: one shell for all views, which fetches its data from the routes under /v1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes that look: they cost nothing, change nothing, and touch no record."""
+"""Routes that read: they cost nothing, change nothing, and touch no record."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from fastapi import APIRouter, Path, Query
 from surehold.errors import RequestRefused
 from surehold.planning import Plan
 from surehold.server.auth import GuardedRoute
-from surehold.server.dependencies import LARGEST, VIEWER, Called, Number, Served, Share, gives
+from surehold.server.dependencies import VIEWER, Called, Number, Served, Share, gives
 from surehold.server.schemas import (
+    LARGEST,
     USUAL,
     WITH_BODY,
     AnswersPage,
@@ -29,7 +30,7 @@ from surehold.server.schemas import (
 from surehold.server.service import Me
 from surehold.session import Outlook, Quote, Status, Verification
 
-_MOST_BATCHES = 1000  # a hundred times as many take ten seconds, whoever asks
+_MOST_BATCHES = 1000  # a hundred times as many would take ten seconds
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["look"])
 
@@ -60,14 +61,14 @@ def plan(service: Served) -> Reply:
 
 @router.get("/outlook", openapi_extra=VIEWER, responses=gives(Outlook, *USUAL))
 def outlook(service: Served) -> Reply:
-    """What is left of the budget buys so much: now, evenly, or at the end."""
+    """What the rest of the budget buys: now, evenly from now on, or at the end."""
     return reply(service.dataset.outlook())
 
 
 @router.get("/rounds", openapi_extra=VIEWER, responses=gives(Rounds, *USUAL))
 def rounds(service: Served) -> Reply:
     """The rounds at which answers were given, and what they cost."""
-    return reply({"rounds": [round.to_dict() for round in service.dataset.rounds]})
+    return reply({"rounds": [one.to_dict() for one in service.dataset.rounds]})
 
 
 @router.get("/growth", openapi_extra=VIEWER, responses=gives(Grown, *USUAL))
@@ -85,7 +86,7 @@ def comparison(
     n: Number = None,
     batches: Annotated[int | None, Query(ge=0, le=_MOST_BATCHES)] = None,
 ) -> Reply:
-    """The same question put to every certificate, as `surehold plan --compare` does."""
+    """The same problem put to every certificate, as `surehold plan --compare` does."""
     from surehold.planning import compare  # it loads scipy, which a service can start without
 
     entries = compare(beta=beta, alpha=alpha, queries=queries, n0=n0, n=n, batches=batches)
@@ -114,9 +115,9 @@ def transcript(
     Entries number everything that happens, so answers' numbers have gaps. Give `next` as `after`,
     or with `newest` as `before`, for the next page.
     """
-    told = service.dataset.transcript_of(analyst)
+    page = service.dataset.transcript_of(analyst).page
     return reply(
-        told.page(limit, after=after, before=before, round=round, contains=contains, newest=newest)
+        page(limit, after=after, before=before, round=round, contains=contains, newest=newest)
     )
 
 
@@ -125,7 +126,7 @@ def answer(service: Served, entry: Annotated[int, Path(ge=1, le=LARGEST)]) -> Re
     """One answer by the number of its entry."""
     found = service.dataset.transcript.entry(entry)
     if found is None:
-        raise RequestRefused(404, "that entry is no answer", "GET /v1/transcript lists them")
+        raise RequestRefused(404, "that entry is not an answer", "GET /v1/transcript lists them")
     return reply(found)
 
 
@@ -138,7 +139,7 @@ def quote(body: QuoteBody, service: Served, caller: Called) -> Reply:
 
 @router.get("/room", openapi_extra=VIEWER, responses=gives(Held, *USUAL, 409))
 def room(service: Served, caller: Called, round: Annotated[int, Query(ge=0, le=LARGEST)]) -> Reply:
-    """How many more answers the caller may have at a round, whether or not it is there yet."""
+    """How many answers the caller has left at a round, whether or not it is there yet."""
     return reply({"round": round, "answers_left": service.session(caller).answers_left(round)})
 
 
@@ -146,8 +147,8 @@ def room(service: Served, caller: Called, round: Annotated[int, Query(ge=0, le=L
 def hold(body: HoldBody, service: Served, caller: Called) -> Reply:
     """Whether a round may be held. The service keeps no state: send `round` with each request."""
     session = service.session(caller).at(body.round)
-    round = service.dataset.present_round if body.round is None else body.round
-    return reply({"round": round, "answers_left": session.answers_left(round)})
+    t = service.dataset.present_round if body.round is None else body.round
+    return reply({"round": t, "answers_left": session.answers_left(t)})
 
 
 @router.post("/verify", openapi_extra=VIEWER, responses=gives(Verification, *USUAL))

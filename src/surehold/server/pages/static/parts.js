@@ -12,7 +12,7 @@ export function notice(kind, title, ...children) {
 /** What the service refused, in its own words. */
 export function refusalBox(refusal, again = null) {
   // Some messages begin with what they are; the others are told by their status.
-  const [, kind, rest] = /^(invalid query|access denied|request refused): (.*)$/s.exec(refusal.message) ?? [];
+  const [, kind, rest] = /^(invalid query|not authenticated|permission denied|request refused): (.*)$/s.exec(refusal.message) ?? [];
   const title = { 0: "No connection:", 409: "Not ready:" }[refusal.status] ?? "Refused:";
   const wait = refusal.retryAfter === null ? null : ` Try again in ${Math.ceil(refusal.retryAfter)} s.`;
   return h(
