@@ -1,6 +1,6 @@
-"""The page of the command, made from the command itself: `python docs/machinery/commands.py`.
+"""Generate the reference page of the command from its help: `python docs/machinery/commands.py`.
 
-A test compares the page with what this makes, so run it (or `make pages`) when a command changes.
+A test compares the page with this output, so run it (or `make pages`) when a command changes.
 """
 
 import inspect
@@ -20,41 +20,41 @@ PAGE = Path(__file__).parents[1] / "reference" / "cli.md"
 _HEAD = """\
 # The command
 
-*This page is made from the command's own help: change that, then run `make pages`.*
+*This page is generated from the command's help. To change it, edit the help and run `make pages`.*
 
-`surehold COMMAND --help` prints what is here, `surehold --version` the version. Whole numbers may
-be written `1500000`, `1_500_000`, `1,500,000` or `1.5e6`. With `--json` a command prints one JSON
+`surehold COMMAND --help` prints the same text, `surehold --version` the version. Write whole
+numbers as `1500000`, `1_500_000`, `1,500,000` or `1.5e6`. With `--json` a command prints one JSON
 object and nothing else ([plans](plan.md#the-json-object), [others](runtime.md#the-json-objects)).
 An error is one line on standard error.
 """
 
 _MEANINGS = {
-    0: "done; of a gate: pass",
-    1: "out of reach, or something was in the way: the disk, a process, a package that is missing",
-    2: "what was asked for can't be meant, or does not fit the dataset; nothing was changed",
+    0: "success; for a gate: pass",
+    1: "the target is out of reach, or something failed: disk, process, network, missing package",
+    2: "invalid argument, query or record; nothing was changed",
     3: "the charge does not fit the budget; nothing was charged",
-    4: "ledger, data and plan do not belong together",
-    5: "too few records yet, or a round that the plan does not cover",
-    6: "of a gate: fail; of `surehold lab check`: the coverage promised can be ruled out",
-    7: "of a gate: undecided",
-    8: "a service does not let this caller in, or not do this",
+    4: "the ledger, the data and the plan do not match",
+    5: "not ready: too few records, or a round outside the plan",
+    6: "for a gate: fail; for `surehold lab check`: the promised coverage can be ruled out",
+    7: "for a gate: undecided",
+    8: "not authenticated, or permission denied by the service",
     130: "interrupted",
 }
 _ARGUMENTS = {
     "candidates": "two or more [queries](queries.md) to choose from",
-    "dataset": "the dataset's folder or, where there is `--token-file`, the address of a service",
-    "id": "the id of a token, as `surehold token list` shows it",
+    "dataset": "the dataset's folder; with `--token-file` among the options, also a service's address",
+    "id": "the ID of a token, from `surehold token list`",
     "model": "an ONNX file",
-    "plan_or_dataset": "a file that `surehold plan --json` wrote, or a dataset's folder",
+    "plan_or_dataset": "a plan written by `surehold plan --json`, or a dataset's folder",
     "queries": "one or more [queries](queries.md)",
     "query": "a [query](queries.md)",
-    "source": "a file of records; `-`, or nothing, is standard input",
+    "source": "a file of records; `-` or nothing means standard input",
 }
 _DOCUMENT = re.compile(r"docs/reference/([\w-]+\.md)")
 
 
 def page() -> str:
-    """All of it."""
+    """Return the whole page."""
     below = list(_below(surehold, "surehold"))
     listed = [
         f"| [`{path}`](#{path.replace(' ', '-')}) | {_escaped(command.get_short_help_str(200))} |"

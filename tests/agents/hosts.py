@@ -110,7 +110,7 @@ def listening(dataset: Path, *options: str, end: signal.Signals = signal.SIGTERM
     assert process.stdout is not None
     try:
         first = process.stderr.readline()
-        assert first.startswith("tools for agents at http://"), first + process.stderr.read()
+        assert first.startswith("serving tools at http://"), first + process.stderr.read()
         # It logs each request: a pipe that nobody empties would stop it.
         lines: list[str] = []
         reader = threading.Thread(target=lines.extend, args=(process.stderr,))

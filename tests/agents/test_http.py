@@ -146,7 +146,7 @@ def test_ctrl_c_ends_it(folder):
         [*COMMAND, str(folder), "--http", "--port", "0"], stderr=subprocess.PIPE, encoding="utf-8"
     )
     with ended:
-        assert ended.stderr.readline().startswith("tools for agents at")
+        assert ended.stderr.readline().startswith("serving tools at")
         ended.send_signal(signal.SIGINT)
         assert ended.wait(timeout=120) == 130
         assert ended.stderr.read().strip() == "surehold: interrupted"

@@ -129,7 +129,7 @@ class TestThatTheChecksCanFail:
         ("old", "new", "source"),
         [
             ("costs 3.418e-05; 1 answer", "costs 3.418e-05; 2 answers", 's.quote("minutes > 50")'),
-            ("room for 16 answers more", "room for 15 answers more", "%%bash\nsurehold ask rides"),
+            ("16 answers left", "15 answers left", "%%bash\nsurehold ask rides"),
             ("$ echo $?\n3\n", "$ echo $?\n0\n", "%%bash\nsurehold ask danish-rides"),
         ],
     )

@@ -201,7 +201,7 @@ class TestThatTheChecksCanFail:
         [
             ("0.13 ± 0.10  [0.03, 0.23]  n = 20", "0.14 ± 0.11  [0.03, 0.23]  n = 20"),
             ("0.13 ± 0.10  [0.03, 0.23]  n = 20", "0.13 ± 0.10  [0.03, 0.23]  n = 21"),
-            ("room for 125 answers", "room for 126 answers"),
+            ("125 answers left", "126 answers left"),
             ("Ledger  3 entries, head 0123456789ab", "Ledger  4 entries, head 0123456789ab"),
             ("pass: 0.4 wanted, 0.1  [0.0, 0.2]", "fail: 0.4 wanted, 0.1  [0.0, 0.2]"),
             ("one", "one\ntwo"),

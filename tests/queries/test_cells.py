@@ -24,7 +24,7 @@ from queries.test_meaning import measured
 from support.effort import calls_of
 from surehold import open as open_dataset
 from surehold import plan
-from surehold.cli.create import _column, create
+from surehold.cli.create import _parse_column, create
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries import GRID_BITS, Histogram, Schema, histogram, query_of, totals
 from surehold.queries.axes import MOST_CELLS, Axis, axis_of
@@ -465,7 +465,7 @@ def test_the_most_categories_can_be_asked_about():
     ],
 )
 def test_columns_of_the_command(text, expected):
-    assert _column(text) == expected
+    assert _parse_column(text) == expected
 
 
 def test_a_command_creates_a_dataset_with_categories(tmp_path):

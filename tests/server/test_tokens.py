@@ -355,7 +355,7 @@ def test_what_create_refuses(clinic, options):
 
 
 def test_other_refusals(clinic, tmp_path):
-    assert run("token", "list", clinic)[2].startswith("there are none: anybody on this machine")
+    assert run("token", "list", clinic)[2].startswith("no tokens: a service is open to anyone")
     code, _, message = run("token", "revoke", clinic, "nothing")
     assert (code, "surehold token list" in message) == (2, True)
     for arguments in (("list",), ("revoke", "x"), ("create", "--analyst", "ann")):

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import surehold as sh
 from surehold.cli import console, main
-from surehold.cli.decide import GATE_CODES, _value
+from surehold.cli.decide import GATE_CODES, _parse_label
 from surehold.queries.query_text import READERS
 
 COUNT = 3_000
@@ -102,7 +102,7 @@ def test_a_gate_ends_with_its_verdict(run, clinic, limit, verdict, code):
     assert GATE_CODES[verdict] == code
     first, left = out.splitlines()
     assert first.startswith(f"{verdict}: {limit[0][2:].replace('-', ' ')} {limit[1]} wanted, ")
-    assert "room for" in left
+    assert "left at n = " in left
     shown = told(run, "gate", clinic, "age > 48", *limit, "--json", code=code)
     assert (shown["verdict"], shown["recorded"], shown["charge"]) == (verdict, True, 0.0)
 
@@ -177,7 +177,7 @@ def test_a_selection_is_the_library_s(run, clinic):
     assert first.startswith(f"{GOOD}  (at most ")
     assert "above the lowest of 3" in first
     assert first.endswith("n = 3,000  (recorded: free)")
-    assert "room for" in left
+    assert "left at n = " in left
     code, out, _ = run(*arguments, "--explain")
     assert code == 0
     assert "excess      at most" in out
@@ -299,12 +299,12 @@ def test_texts_as_labels(run, clinic, models):
 
 
 def test_labels_are_read_as_they_are_meant():
-    found = {text: _value(text) for text in ("1", "-2", "2.5", "true", "false", "a b", "nan")}
+    found = {text: _parse_label(text) for text in ("1", "-2", "2.5", "true", "false", "a b", "nan")}
     assert found == {
         "1": 1, "-2": -2, "2.5": 2.5, "true": True, "false": False, "a b": "a b", "nan": "nan",
     }  # fmt: skip
     assert [type(value) for value in found.values()][:4] == [int, int, float, bool]
-    assert [_value(text) for text in ("inf", "1_0", "1e5", "+1", "")] == [
+    assert [_parse_label(text) for text in ("inf", "1_0", "1e5", "+1", "")] == [
         "inf", "1_0", "1e5", "+1", ""]  # fmt: skip
 
 

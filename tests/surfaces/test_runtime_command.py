@@ -70,7 +70,7 @@ def test_a_whole_analysis(run, clinic):
     assert code == 0
     first, left = out.splitlines()
     assert re.fullmatch(r"0\.\d{3} ± 0\.\d{3}  \[0\.\d{3}, 0\.\d{3}\]  n = 1,200", first)
-    assert "room for" in left
+    assert "left at n = " in left
     code, out, _ = run("ask", clinic, QUERY, "mean(bmi, 10, 60)")
     assert (code, out.count("\n")) == (0, 3)
     assert "(recorded: free)" in out.splitlines()[0]

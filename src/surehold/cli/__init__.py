@@ -1,4 +1,4 @@
-"""The `surehold` command. It translates between words and the library; it computes nothing."""
+"""The `surehold` command: it translates between text and the library, and computes nothing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _EXIT_CODES: dict[type[SureholdError], int] = {
 @click.group(context_settings=HELP, cls=InOrder)
 @click.version_option(__version__, prog_name="surehold")
 def surehold() -> None:
-    """Answers that stay valid however often growing data is asked."""
+    """Ask growing data as often as you like; the confidence intervals stay valid."""
 
 
 for _command in (
@@ -75,7 +75,7 @@ for _command in (
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command; errors are one line on standard error and an exit code."""
+    """Run the command. An error becomes one line on standard error and an exit code."""
     try:
         code = surehold.main(args=arguments, prog_name="surehold", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -83,27 +83,27 @@ def main(arguments: list[str] | None = None) -> None:
         code = 2
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx is not None else "surehold"
-        _complain(f"{error.format_message()} See '{where} --help'.")
+        _print_error(f"{error.format_message()} See '{where} --help'.")
         code = error.exit_code
     except click.ClickException as error:
-        _complain(error.format_message())
+        _print_error(error.format_message())
         code = error.exit_code
     except click.Abort:
-        _complain("interrupted")
+        _print_error("interrupted")
         code = 130
     except SureholdError as error:
-        _complain(str(error))
+        _print_error(str(error))
         code = exit_code(error)
     except OSError as error:  # a full disk, or a reader that went away
-        _complain(f"could not write: {error.strerror}")
+        _print_error(f"could not write: {error.strerror}")
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def exit_code(error: SureholdError) -> int:
-    """2 for what the caller can mend by asking differently, 1 for what is out of reach."""
+    """Return the exit code of an error: 1 unless its class has one of its own."""
     return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), 1)
 
 
-def _complain(message: str) -> None:
+def _print_error(message: str) -> None:
     click.echo(f"surehold: {' '.join(message.split())}", err=True)

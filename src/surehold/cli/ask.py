@@ -1,72 +1,104 @@
-"""`surehold quote` and `surehold ask`: what an analyst does."""
+"""`surehold quote` and `surehold ask`: the analyst's commands, and the options asking takes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
 
 import click
 
 from surehold.cli import console
 from surehold.cli.place import TOKEN_FILE, Place, session_on
-from surehold.cli.types import COUNT, HELP, PLACE
+from surehold.cli.types import AS_JSON, COUNT, HELP, PLACE
 
-ROUND = click.option(
+_ROUND = click.option(
     "--round",
     "held",
     type=COUNT,
     metavar="T",
-    help="Ask the snapshot of the first T records, at its price.  [default: all records]",
+    help="Ask about the first T records, at the price of that round.  [default: all records]",
+)
+_OPTIONS = (
+    _ROUND,
+    click.option(
+        "--analyst",
+        help="The name recorded in the ledger. A service takes it from the token.  "
+        "[default: analyst]",
+    ),
+    click.option(
+        "--key", help="An idempotency key: asking again with the same key repeats the answer, free."
+    ),
+    click.option(
+        "--fixed-time/--no-fixed-time",
+        default=None,
+        help="Release answers at times that do not depend on record values.  "
+        "[default: for models and fits]",
+    ),
+    click.option(
+        "--explain", is_flag=True, help="Show how the width is computed and what it assumes."
+    ),
+    TOKEN_FILE,
+    AS_JSON,
 )
 
-ANALYST = click.option(
-    "--analyst",
-    help="Who asks, for the ledger. A service is told by the token.  [default: analyst]",
-)
-KEY = click.option("--key", help="A name of your own: asked again with it, the same answer, free.")
-FIXED_TIME = click.option(
-    "--fixed-time/--no-fixed-time",
-    default=None,
-    help="Release answers at times that do not depend on records.  [default: for models and fits]",
-)
-EXPLAIN = click.option(
-    "--explain", is_flag=True, help="Where the width comes from and what it rests on."
-)
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+@dataclass(frozen=True)
+class Asking:
+    """The options that `ask`, `gate`, `select` and `score` have in common."""
+
+    held: int | None
+    analyst: str | None
+    key: str | None
+    fixed_time: bool | None
+    explain: bool
+    as_json: bool
+
+    def ask(self, dataset: Place, queries: Sequence[Any], counts: bool = False) -> list[Any]:
+        """Ask, show the answers and return them; ``counts`` shows records as they are evaluated."""
+        with session_on(dataset, self.analyst, self.held, self.fixed_time) as session:
+            with console.counting("records") if counts else nullcontext() as progress:
+                if len(queries) == 1:
+                    answers = [session.ask(queries[0], key=self.key, progress=progress)]
+                else:
+                    answers = list(session.ask_many(queries, key=self.key, progress=progress))
+            console.show_answers(answers, session, explain=self.explain, as_json=self.as_json)
+        return answers
+
+
+def asking_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of :class:`Asking`, and pass them as ``asking``."""
+
+    @wraps(command)
+    def call(**given: Any) -> None:
+        asking = Asking(**{name: given.pop(name) for name in Asking.__dataclass_fields__})
+        command(asking=asking, **given)
+
+    for option in reversed(_OPTIONS):
+        call = option(call)
+    return call
 
 
 @click.command(context_settings=HELP)
 @click.argument("dataset", type=PLACE)
 @click.argument("query")
-@ROUND
+@_ROUND
 @TOKEN_FILE
 @AS_JSON
 def quote(dataset: Place, query: str, held: int | None, as_json: bool) -> None:
-    """What an answer would cost and how wide it would be. Free; no record is touched."""
-    with session_on(dataset, None, held) as asking:
-        console.show_result(asking.quote(query), as_json)
+    """Show what an answer would cost and how wide it would be. Free; reads no record."""
+    with session_on(dataset, None, held) as session:
+        console.show_result(session.quote(query), as_json)
 
 
 @click.command(context_settings=HELP)
 @click.argument("dataset", type=PLACE)
 @click.argument("queries", metavar="QUERY...", nargs=-1, required=True)
-@ROUND
-@ANALYST
-@KEY
-@FIXED_TIME
-@EXPLAIN
-@TOKEN_FILE
-@AS_JSON
-def ask(
-    dataset: Place,
-    queries: tuple[str, ...],
-    held: int | None,
-    analyst: str | None,
-    key: str | None,
-    fixed_time: bool | None,
-    explain: bool,
-    as_json: bool,
-) -> None:
-    """Ask, and get a value with a width that holds for all answers together.
+@asking_options
+def ask(dataset: Place, queries: tuple[str, ...], asking: Asking) -> None:
+    """Ask one or more queries; each answer comes with a valid confidence interval.
 
     \b
     surehold ask clinic "age > 65 and city = 'Oslo'"
@@ -75,17 +107,11 @@ def ask(
     surehold ask clinic "rate(cured, treated)"
     surehold ask https://surehold.example "age > 65"
 
-    Plain text is the fraction of records for which it is true; mean(EXPRESSION, LOW, HIGH) is a
-    mean. docs/reference/queries.md has all that can be asked, docs/reference/language.md the
-    language. Several queries are answered all or none, in one pass. Exit code 2 means that the
-    query can't be meant, 3 that the budget is exhausted, 5 that the dataset is not ready.
+    A condition asks for the fraction of records that meet it; mean(EXPRESSION, LOW, HIGH) asks for
+    a mean. docs/reference/queries.md lists all queries, docs/reference/language.md describes the
+    language. Several queries are answered in one pass, all or none. Exit code 2 means an invalid
+    query, 3 that the budget is exhausted, 5 that the dataset is not ready.
     """
-    # Only a fit goes through the records more than once.
+    # Only a fit passes over the records more than once.
     is_long = any(query.lstrip().lower().startswith("fit(") for query in queries)
-    with session_on(dataset, analyst, held, fixed_time) as asking:
-        with console.counting("records") if is_long else nullcontext() as progress:
-            if len(queries) == 1:
-                answers = [asking.ask(queries[0], key=key, progress=progress)]
-            else:
-                answers = list(asking.ask_many(queries, key=key, progress=progress))
-        console.show_answers(answers, asking, explain=explain, as_json=as_json)
+    asking.ask(dataset, queries, counts=is_long)

@@ -1,4 +1,4 @@
-"""The only module that writes to the screen."""
+"""The only module that prints."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ if TYPE_CHECKING:
     from surehold.session import Result, Session, Status
 
 _BAR = 20
-_FEW = 8  # rounds and columns that are listed
-_SOME = 10  # steps that have to be done before it is said how long the others take,
-_LONG = 20.0  # or seconds that have to pass
+_FEW = 8  # rounds and columns listed
+_SOME = 10  # steps done before the time left is estimated,
+_LONG = 20.0  # or seconds passed
 _HEADINGS = {
-    "queries": "how many queries (more is better)",
-    "width": "how wide (narrower is better)",
-    "records": "how many records (fewer is better)",
+    "queries": "number of queries (more is better)",
+    "width": "half-width (narrower is better)",
+    "records": "records needed (fewer is better)",
 }
 
 
 def show_json(values: Mapping[str, Any]) -> None:
-    """One JSON object, strictly valid."""
+    """Print one JSON object, strictly valid."""
     click.echo(json.dumps(values, allow_nan=False, ensure_ascii=False, indent=2))
 
 
 def show_text(text: str) -> None:
-    """Some lines as they are."""
+    """Print text as it is."""
     click.echo(text)
 
 
 def show_notes(sentences: Iterable[str]) -> None:
-    """Remarks on standard error, beside the result."""
+    """Print notes on standard error, next to the result."""
     for sentence in sentences:
         note(f"note: {sentence}")
 
 
 def show_saved(paths: Sequence[object], aside: bool = False) -> None:
-    """Say which files were written; ``aside`` on standard error, if JSON stands on the other."""
+    """Say which files were written; ``aside`` uses standard error, next to JSON."""
     for path in paths:
         click.echo(f"wrote {path}", err=aside)
 
 
 def show_plan(plan: Plan) -> None:
-    """A plan in a dozen lines."""
+    """Print a plan."""
     _show(f"[bold]Plan[/bold] · certificate [bold]{plan.certificate}[/bold] ({plan.theorem})")
     grid = _grid()
     grid.add_row("Data", _data_line(plan))
@@ -66,7 +66,8 @@ def show_plan(plan: Plan) -> None:
     if plan.batches is not None and plan.batches > 1:
         grid.add_row("Rounds", _rounds_line(plan))
     grid.add_row(
-        "Any fraction", f"{_width_line(plan)}, all together with probability {percent(plan.beta)}"
+        "Any fraction",
+        f"{_width_line(plan)}; all hold together with probability {percent(plan.beta)}",
     )
     grid.add_row("Made up of", " + ".join(f"{v:.4g} {name}" for name, v in plan.terms.items()))
     if plan.sigma is not None:
@@ -79,7 +80,7 @@ def show_plan(plan: Plan) -> None:
 
 
 def show_comparison(entries: Sequence[ComparisonRow]) -> None:
-    """All certificates side by side, with a bar each; on a narrow screen only what matters."""
+    """Print all certificates side by side, with a bar each where the screen is wide enough."""
     from rich import box
     from rich.bar import Bar
     from rich.table import Table
@@ -100,12 +101,12 @@ def show_comparison(entries: Sequence[ComparisonRow]) -> None:
         useful = (entry.certificate, shown, bar, what)
         cells = useful if entry.is_useful else (entry.certificate, "—", "", entry.reason)
         table.add_row(*cells[: len(table.columns)], style=None if entry.is_useful else "dim")
-    _show(f"Every certificate on the same question: {_HEADINGS[solved_for]}")
+    _show(f"All certificates compared: {_HEADINGS[solved_for]}")
     _show(table)
 
 
 def show_result(result: Shown, as_json: bool) -> None:
-    """What was done, in one line."""
+    """Print a result in one line, or as JSON."""
     if as_json:
         show_json(result.to_dict())
     else:
@@ -113,12 +114,12 @@ def show_result(result: Shown, as_json: bool) -> None:
 
 
 def note(text: str) -> None:
-    """Something besides, on standard error."""
+    """Print a line on standard error."""
     click.echo(text, err=True)
 
 
 def show_status(status: Status, as_json: bool) -> None:
-    """A dataset in a few lines."""
+    """Print where a dataset stands."""
     if as_json:
         show_json(status.to_dict())
         return
@@ -128,8 +129,8 @@ def show_status(status: Status, as_json: bool) -> None:
     columns = [f"{name} {kind}" for name, kind in status.columns.items()]
     more = f", ... ({count(len(columns))} in all)" if len(columns) > 2 * _FEW else ""
     grid.add_row("Columns", _escaped(", ".join(columns[: 2 * _FEW]) + more))
-    promise = f"± {width(status.width)}, other numbers in proportion to their range; all together "
-    holds = f"with probability {percent(status.beta)} ({status.certificate})"
+    promise = f"± {width(status.width)}, other numbers in proportion to their range; all hold "
+    holds = f"together with probability {percent(status.beta)} ({status.certificate})"
     grid.add_row("Every fraction", f"at most {promise}{holds}")
     grid.add_row("Answers", _answers_line(status))
     grid.add_row("Budget", str(status.budget))
@@ -144,7 +145,7 @@ def show_answers(
     explain: bool,
     as_json: bool,
 ) -> None:
-    """One line an answer, and what is left; or all of it."""
+    """Print one line per answer and the budget left; or everything about each."""
     if as_json:
         shown = [answer.to_dict() for answer in answers]
         show_json(shown[0] if len(shown) == 1 else {"answers": shown})
@@ -152,14 +153,14 @@ def show_answers(
     for answer in answers:
         click.echo(answer.explain() if explain else f"{answer}{_label(answer, answers)}")
     if not explain:
-        round = answers[-1].round
-        more = several(session.answers_left(round), "answer")
+        t = answers[-1].round
+        more = several(session.answers_left(t), "answer")
         left = session.limit or session.budget
-        click.echo(f"room for {more} more at n = {round:,}; {left}")
+        click.echo(f"{more} left at n = {t:,}; {left}")
 
 
 def show_transcript(answers: Iterable[Result], as_json: bool) -> None:
-    """All answers, a line each, written as they are read."""
+    """Print all answers, one per line, while they are read."""
     if not as_json:
         for answer in answers:
             query = _one_line(answer.query)
@@ -175,13 +176,13 @@ def show_transcript(answers: Iterable[Result], as_json: bool) -> None:
 
 
 def _one_line(text: str) -> str:
-    """Somebody else's text, which may hold line breaks in its quotes: they would look like ours."""
+    """Escape line breaks: a query is someone else's text, and could forge lines of output."""
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int], None] | None]:
-    """Count upwards on standard error while something takes long; nothing if it is no terminal."""
+    """Count on standard error during a long operation, if that is a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -196,7 +197,7 @@ def counting(what: str) -> Iterator[Callable[[int], None] | None]:
 
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar on standard error; the value is called once for each step done."""
+    """Show a progress bar on standard error; call the value after each step."""
     with _bars() as bars:
         task = bars.add_task(label, total=total)
         yield lambda: bars.advance(task)
@@ -204,9 +205,9 @@ def progress(label: str, total: int) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def playing() -> Iterator[Callable[[int, int], None]]:
-    """Progress of a contest on standard error, with the time that is left.
+    """Show the progress of a contest on standard error, with the time left.
 
-    Where there is no terminal to draw on, a line now and then: after 5 seconds, 20, 80 and so on.
+    Without a terminal it prints a line after 5 seconds, 20, 80 and so on.
     """
     if sys.stderr.isatty():
         with _bars() as bars:
@@ -247,7 +248,7 @@ def _bars() -> Progress:
 
 
 def _show(renderable: object) -> None:
-    """Print without the blanks that pad every line to the width of the screen."""
+    """Print without the blanks that pad every line to the screen's width."""
     console = _console()
     with console.capture() as captured:
         console.print(renderable)
@@ -278,15 +279,15 @@ def _records_line(status: Status) -> str:
 
 
 def _answers_line(status: Status) -> str:
-    given = f"{count(status.answers)} given, each cell of a table counted"
+    given = f"{count(status.answers)} given, counting each cell of a table"
     at = status.round or (
         status.first_round if status.n < status.first_round else status.last_round
     )
-    return f"{given}, room for {count(status.answers_left)} more at n = {count(at)}"
+    return f"{given}; {count(status.answers_left)} left at n = {count(at)}"
 
 
 def _label(answer: Result, answers: Sequence[Result]) -> str:
-    """Which query it was, if there are several, and whether it cost anything."""
+    """Name the query if there are several, and say if the answer was free."""
     label = f"  {answer.query}" if len(answers) > 1 else ""
     return label + ("  (recorded: free)" if answer.recorded else "")
 
@@ -301,7 +302,7 @@ def _data_line(plan: Plan) -> str:
     if plan.n0 == plan.n:
         return f"{count(plan.n)} records, not growing"
     if plan.batches == 1:
-        return f"{count(plan.n)} records; everything is asked once they are all there"
+        return f"{count(plan.n)} records; all queries are asked at the end"
     return f"grows from {count(plan.n0)} to {count(plan.n)} records"
 
 
@@ -316,7 +317,7 @@ def _rounds_line(plan: Plan) -> str:
     schedule = plan.schedule()
     assert schedule is not None
     pairs = list(zip(schedule.rounds.tolist(), schedule.counts.tolist(), strict=True))
-    listed = "; ".join(f"{count(int(k))} at {count(round)}" for round, k in pairs[:_FEW])
+    listed = "; ".join(f"{count(int(k))} at {count(t)}" for t, k in pairs[:_FEW])
     return listed + (f"; ... to {count(pairs[-1][0])}" if len(pairs) > _FEW else "")
 
 
@@ -324,8 +325,7 @@ def _queries_line(plan: Plan) -> str:
     if plan.paces is not None and plan.n0 < plan.n:
         return (
             f"{count(plan.paces.evenly)} if asked evenly as the data grows, "
-            f"{count(plan.paces.at_n0)} if all at n0; never more than {count(plan.paces.at_n)}, "
-            "and that only at n"
+            f"{count(plan.paces.at_n0)} if all at n0, {count(plan.paces.at_n)} if all at n"
         )
     if plan.batches is None:
         return f"up to {count(plan.queries)}"

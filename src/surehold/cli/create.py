@@ -1,4 +1,4 @@
-"""`surehold create` and `surehold append`: what a custodian does."""
+"""`surehold create` and `surehold append`: the custodian's commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from surehold.cli import console
 from surehold.cli.place import TOKEN_FILE, Place, dataset_on
-from surehold.cli.types import DATASET, HELP, PLACE
+from surehold.cli.types import AS_JSON, DATASET, HELP, PLACE
 from surehold.errors import InvalidInput
 
 
@@ -22,12 +22,12 @@ from surehold.errors import InvalidInput
     "plan_file",
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
-    help="A file that `surehold plan --json` wrote.",
+    help="A plan written by `surehold plan --json`.",
 )
 @click.option(
     "--like",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A CSV, Parquet, Arrow or NDJSON file with the columns that records will have.",
+    help="A sample file (CSV, Parquet, Arrow or NDJSON) to take the columns from.",
 )
 @click.option(
     "--column",
@@ -35,13 +35,13 @@ from surehold.errors import InvalidInput
     metavar="NAME:TYPE",
     multiple=True,
     help="A column and its type: int, float, bool or str, or its categories: str in ('NO', 'SE'). "
-    "Repeat it for each; with --like, only for those that the sample shows wrong.",
+    "Repeat for each column; with --like, give only those that the sample gets wrong.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def create(
     dataset: Path, plan_file: Path, like: Path | None, columns: tuple[str, ...], as_json: bool
 ) -> None:
-    """Make a dataset, bound to its plan, in a folder of its own.
+    """Create a dataset, bound to its plan, in a new folder.
 
     \b
     surehold plan --n0 20000 --n 2000000 --alpha 0.1 --beta 0.05 --json > plan.json
@@ -50,11 +50,11 @@ def create(
     surehold create clinic --plan plan.json --column age:int --column city:str
     surehold create clinic --plan plan.json --like jan.csv --column "city:str in ('Oslo', 'Bergen')"
 
-    No record of the sample is kept: append it if it is to count.
+    The sample only supplies the columns: its records are not added. Use append for that.
     """
     from surehold import session
 
-    named = dict(_column(text) for text in columns) or None
+    named = dict(_parse_column(text) for text in columns) or None
     with session.create(dataset, plan=plan_file, columns=named, like=like) as made:
         status = made.status()
         console.show_status(status, as_json)
@@ -68,22 +68,26 @@ def create(
 @click.argument("dataset", type=PLACE)
 @click.argument("source", default="-")
 @click.option("--format", "kind", metavar="NAME", help="csv, tsv, parquet, arrow or ndjson.")
-@click.option("--again", is_flag=True, help="Keep them even if the same append was made before.")
-@click.option("--key", "own_key", help="A name of your own: sent again with it, kept once.")
+@click.option(
+    "--again", is_flag=True, help="Add them even if the same records were appended before."
+)
+@click.option(
+    "--key", "own_key", help="An idempotency key: appends with the same key are kept once."
+)
 @TOKEN_FILE
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def append(
     dataset: Place, source: str, kind: str | None, again: bool, own_key: str | None, as_json: bool
 ) -> None:
-    """Add the records of a file, or of standard input as one JSON object a line.
+    """Append records from a file, or from standard input (one JSON object per line).
 
     \b
     surehold append clinic jan.csv
     generate | surehold append clinic
 
-    All of them are kept, durably, or none. The format is told by the file's name; `-` is standard
-    input. If it fails and nobody can know whether they were kept, the message says which --key to
-    run it again with, so that they are kept once; without --key each run has one of its own.
+    Either all records are stored durably, or none. The file's suffix gives the format; `-` is
+    standard input. If a failure leaves it unclear whether the records were stored, the error names
+    the --key to retry with, so that they are stored once. Without --key, each run makes its own.
     """
     key = uuid.uuid4().hex if own_key is None else own_key
     with dataset_on(dataset) as opened:
@@ -95,8 +99,8 @@ def append(
         console.show_result(appended, as_json)
 
 
-def _column(text: str) -> tuple[str, str]:
-    """A name may have colons in it, and so may categories: the first type there is decides."""
+def _parse_column(text: str) -> tuple[str, str]:
+    """Names and categories may contain colons, so the first type found splits the text."""
     match = _TYPED.fullmatch(text)
     if match is not None:
         return match[1], match[2]

@@ -1,16 +1,17 @@
-"""`surehold lab`: attacks on ordinary practice, on Surehold, and on a plan of one's own."""
+"""`surehold lab`: attack ordinary practice, Surehold, and your own plan."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from surehold.cli import console
-from surehold.cli.types import COUNT, HELP, NUMBER, InOrder, make_folder
+from surehold.cli.types import AS_JSON, COUNT, HELP, NUMBER, InOrder, make_folder
 from surehold.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -18,30 +19,28 @@ if TYPE_CHECKING:
     from surehold.planning import Plan
 
 BROKEN = 6
-"""Exit code of a check under which a plan's coverage is too low for sure; as of a failed gate."""
+"""Exit code of a check that rules out the promised coverage; the same as a failed gate's."""
 
 
 @click.group(context_settings=HELP, cls=InOrder)
 def lab() -> None:
-    """Attack ordinary practice and Surehold, and see whose answers hold."""
+    """Attack ordinary practice and Surehold, and see whose answers hold up."""
 
 
 def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that every contest has."""
+    """Add the options that every contest has."""
     options = [
-        click.option("--seed", type=COUNT, default=1, show_default=True, help="Of the contest."),
-        click.option(
-            "--jobs", type=COUNT, default=1, show_default=True, help="Processes that play."
-        ),
+        click.option("--seed", type=COUNT, default=1, help="Random seed."),
+        click.option("--jobs", type=COUNT, default=1, help="Number of processes."),
         click.option(
             "--out",
             type=click.Path(path_type=Path, file_okay=False),
-            help="Folder for report.json, report.md and pictures; made if it is not there.",
+            help="Folder for report.json, report.md and pictures; created if needed.",
         ),
         click.option(
-            "--details", is_flag=True, help="A table for each attack, not only a summary."
+            "--details", is_flag=True, help="Print a table for each attack, not only a summary."
         ),
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        AS_JSON,
     ]
     for option in reversed(options):
         command = option(command)
@@ -54,14 +53,14 @@ _ATTACK = click.option(
     metavar="NAME",
     multiple=True,
     default=("all",),
-    help="Which attack, or all (the default). Repeat it for several.",
+    help="An attack, or all. Repeat for several.",
 )
 
 
 @lab.command("list", context_settings=HELP)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def list_all(as_json: bool) -> None:
-    """The attackers and defenders there are, and where they come from."""
+    """List the attackers and defenders, and where they come from."""
     from surehold.lab import rendering
 
     if as_json:
@@ -78,51 +77,42 @@ def list_all(as_json: bool) -> None:
     metavar="NAME",
     multiple=True,
     default=("all",),
-    help="Who answers, or all (the default). Repeat it for several.",
-)
-@click.option("--n0", type=COUNT, required=True, help="Records when the first query is asked.")
-@click.option("--n", type=COUNT, help="Records at the end; n0 if it is left out.")
-@click.option(
-    "--queries", type=COUNT, default=2_000, show_default=True, help="Queries of an analysis."
+    help="A way of answering, or all. Repeat for several.",
 )
 @click.option(
-    "--alpha", type=NUMBER, default=0.1, show_default=True, help="Width that Surehold plans for."
+    "--n0", type=COUNT, required=True, help="Number of records when the first query is asked."
 )
-@click.option(
-    "--beta", type=NUMBER, default=0.05, show_default=True, help="Probability of any miss allowed."
-)
-@click.option("--repeats", type=COUNT, default=40, show_default=True, help="Analyses of each pair.")
+@click.option("--n", type=COUNT, help="Number of records at the end.  [default: n0]")
+@click.option("--queries", type=COUNT, default=2_000, help="Queries per analysis.")
+@click.option("--alpha", type=NUMBER, default=0.1, help="Half-width Surehold plans for.")
+@click.option("--beta", type=NUMBER, default=0.05, help="Allowed probability of any miss.")
+@click.option("--repeats", type=COUNT, default=40, help="Analyses per pair.")
 @click.option(
     "--data",
     metavar="NAME",
-    help="Real records, not made-up ones: flights, digits, breast-cancer, or a file of yours.",
+    help="Use real records instead of synthetic ones: flights, digits, breast-cancer or a file.",
 )
-@click.option("--target", metavar="CONDITION", help="What is to be predicted in --data.")
+@click.option("--target", metavar="CONDITION", help="The condition to predict in --data.")
 @click.option(
     "--order",
     type=click.Choice(["resampled", "shuffled", "arrival"]),
     default="resampled",
-    show_default=True,
-    help="How records of --data arrive; only resampled ones are independent draws.",
+    help="How the records of --data arrive; only resampled ones are independent draws.",
 )
 @_shared
 def run(
     attacks: tuple[str, ...],
     defenders: tuple[str, ...],
-    n0: int,
     n: int | None,
-    queries: int,
-    alpha: float,
-    beta: float,
-    repeats: int,
     data: str | None,
     target: str | None,
     order: str,
-    seed: int,
-    jobs: int,
-    **told: Any,
+    out: Path | None,
+    details: bool,
+    as_json: bool,
+    **setting: Any,
 ) -> None:
-    """Every attack on every defender, often enough to see who is right.
+    """Run attacks against defenders, repeatedly, and count whose intervals hold.
 
     \b
     surehold lab run --attack sign --n0 100000 --queries 2001
@@ -130,90 +120,62 @@ def run(
     surehold lab run --attack flooding --defender surehold-sharp --n0 5000 --n 20000 --alpha 0.2
     surehold lab run --data visits.csv --target "stayed > 30" --n0 20000 --n 60000
 
-    Records are drawn from a population that is known, so it is known which answers are wrong. An
-    attack breaks a defender if a coverage of 1 - beta can be ruled out.
+    Records are drawn from a known population, so it is known which answers are wrong. An attack
+    breaks a defender if a coverage of 1 - beta can be ruled out.
     """
     from surehold import lab as library
 
-    given: dict[str, Any] = {}
-    n = n0 if n is None else n
-    library.Setting(n0=n0, n=n, queries=queries, alpha=alpha, beta=beta)  # before data is read
+    setting["n"] = setting["n0"] if n is None else n
+    sizes = ("n0", "n", "queries", "alpha", "beta")
+    library.Setting(**{name: setting[name] for name in sizes})  # checked before data is read
     if data is not None:
         from surehold.lab.real_data import population
 
-        given["population"] = population(
-            data, target=target, features=queries, order=order, seed=seed
+        features, seed = setting["queries"], setting["seed"]
+        setting["population"] = population(
+            data, target=target, features=features, order=order, seed=seed
         )
-        given["data"] = f"of {data}, {order}"
+        setting["data"] = f"of {data}, {order}"
     elif target is not None:
-        raise InvalidInput("--target", "used together with --data", target)
-
-    def play(progress: Callable[[int, int], None]) -> Report:
-        return library.run(
-            attacks,
-            defenders,
-            n0=n0,
-            n=n,
-            queries=queries,
-            alpha=alpha,
-            beta=beta,
-            repeats=repeats,
-            seed=seed,
-            jobs=jobs,
-            progress=progress,
-            **given,
-        )
-
-    _told(play, **told)
+        raise InvalidInput("--target", "used with --data", target)
+    play = partial(library.run, attacks, defenders, **setting)
+    _play_and_show(play, out=out, details=details, as_json=as_json)
 
 
 @lab.command(context_settings=HELP)
 @click.argument("plan_or_dataset", type=click.Path(path_type=Path, exists=True))
 @_ATTACK
-@click.option("--queries", type=COUNT, help="Queries of an analysis; by default up to 10,000.")
 @click.option(
-    "--repeats", type=COUNT, default=20, show_default=True, help="Analyses of each attack."
+    "--queries", type=COUNT, help="Queries per analysis.  [default: as planned, up to 10,000]"
 )
+@click.option("--repeats", type=COUNT, default=20, help="Analyses per attack.")
 @_shared
 def check(
     plan_or_dataset: Path,
     attacks: tuple[str, ...],
-    queries: int | None,
-    repeats: int,
-    seed: int,
-    jobs: int,
-    **told: Any,
+    out: Path | None,
+    details: bool,
+    as_json: bool,
+    **setting: Any,
 ) -> None:
-    """Simulate your own plan under attack: a file of `surehold plan --json`, or a dataset.
+    """Simulate attacks on your own plan, from `surehold plan --json` or a dataset.
 
     \b
     surehold lab check plan.json
     surehold lab check clinic --attack flooding --attack stale --repeats 40
 
-    Records are made up; those of a dataset are neither read nor charged. Exit code 6 means that
-    the coverage promised can be ruled out, which a valid plan never gives but by a rare accident.
+    The records are synthetic; a dataset's own records are neither read nor charged. Exit code 6
+    means that the promised coverage can be ruled out; a valid plan gives it only by rare accident.
     """
     from surehold import lab as library
 
-    plan = _plan(plan_or_dataset)
-
-    def play(progress: Callable[[int, int], None]) -> Report:
-        return library.check(
-            plan,
-            attacks,
-            queries=queries,
-            repeats=repeats,
-            seed=seed,
-            jobs=jobs,
-            progress=progress,
-        )
-
-    report = _told(play, of="surehold", **told)
+    play = partial(library.check, _read_plan(plan_or_dataset), attacks, **setting)
+    report = _play_and_show(play, "surehold", out=out, details=details, as_json=as_json)
     if report.broken("surehold"):
         sys.exit(BROKEN)
 
 
-def _plan(path: Path) -> Plan:
+def _read_plan(path: Path) -> Plan:
     from surehold import session
     from surehold.planning.certified import check_certified
     from surehold.session.dataset import plan_of
@@ -226,15 +188,15 @@ def _plan(path: Path) -> Plan:
     return plan
 
 
-def _told(
-    play: Callable[[Callable[[int, int], None]], Report],
+def _play_and_show(
+    play: Callable[..., Report],
     of: str | None = None,
     *,
     out: Path | None,
     details: bool,
     as_json: bool,
 ) -> Report:
-    """Play, with progress, and say what came of it."""
+    """Run a contest with a progress bar, then show and save its report."""
     from surehold.lab import rendering
     from surehold.plots.style import require_matplotlib
 
@@ -242,17 +204,17 @@ def _told(
         require_matplotlib()
         make_folder(out)
     with console.playing() as progress:
-        report = play(progress)
+        report = play(progress=progress)
     if as_json:
         console.show_json(report.to_dict())
     else:
         console.show_text(rendering.render(report, details, of))
     if out is not None:
-        console.show_saved(_saved(report, out), aside=as_json)
+        console.show_saved(_write_report(report, out), aside=as_json)
     return report
 
 
-def _saved(report: Report, out: Path) -> list[Path]:
+def _write_report(report: Report, out: Path) -> list[Path]:
     from surehold.lab import rendering
     from surehold.plots.lab import draw_claims, draw_coverage
 

@@ -1,4 +1,4 @@
-"""`surehold mcp`: a dataset as tools for an agent."""
+"""`surehold mcp`: expose a dataset to an agent as tools."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import click
 
 from surehold.cli import console
 from surehold.cli.place import TOKEN_FILE, Place, dataset_on
-from surehold.cli.serve import leave
-from surehold.cli.types import COUNT, HELP, PLACE
+from surehold.cli.serve import exit_now
+from surehold.cli.types import COUNT, EXPOSE, HELP, HOST, PLACE
 from surehold.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
@@ -20,48 +20,51 @@ if TYPE_CHECKING:
 
 @click.command(context_settings=HELP)
 @click.argument("dataset", type=PLACE)
-@click.option("--analyst", help="Who asks, for the ledger; tokens say it themselves.")
-@click.option("--http", "over_http", is_flag=True, help="Listen at /mcp instead of standard input.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option(
-    "--port", type=COUNT, default=8751, show_default=True, help="0 takes any that is free."
+    "--analyst", help="The name recorded in the ledger; tokens carry their own.  [default: agent]"
 )
 @click.option(
-    "--expose", is_flag=True, help="Listen where others can reach it; needs tokens, wants TLS."
+    "--http",
+    "over_http",
+    is_flag=True,
+    help="Serve at /mcp over HTTP instead of standard input and output.",
 )
+@HOST
+@click.option("--port", type=COUNT, default=8751, help="Port to listen on; 0 picks a free one.")
+@EXPOSE
 @TOKEN_FILE
 def mcp(
     dataset: Place, analyst: str | None, over_http: bool, host: str, port: int, expose: bool
 ) -> None:
-    """Let an agent ask, through the tools of the Model Context Protocol.
+    """Let an agent ask through Model Context Protocol (MCP) tools.
 
     \b
     surehold mcp clinic
     surehold mcp https://holdout.example
     surehold mcp clinic --http --port 8751
 
-    Give the address of a surehold serve to an agent that has a shell: it could read a folder, which
-    would void every answer. The agent's host starts the command and speaks to it over standard
-    input and output; with --http it listens for several, who send the tokens of the dataset.
+    If the agent has a shell, give it the address of a service instead of a folder: reading the
+    records would void every answer. The agent's host starts this command and talks to it over
+    standard input and output; with --http it serves several agents, which send tokens.
     """
     if find_spec("mcp") is None:
         raise MissingExtra("surehold mcp", "mcp")
     if over_http and isinstance(dataset, str):
-        hint = "run it where the dataset lies, or without --http"
-        raise InvalidInput("the dataset", "a folder, if it is served over HTTP", dataset, hint)
+        hint = "run it on the machine that holds the dataset, or without --http"
+        raise InvalidInput("the dataset", "a local folder for --http", dataset, hint)
     if analyst is not None and (over_http or isinstance(dataset, str)):
-        required = "left out, as the token of a service says who asks"
+        required = "omitted, as the token identifies the analyst"
         raise InvalidInput("--analyst", required, analyst)
     with dataset_on(dataset) as found:
         if over_http:
             _listen(found, host, port, expose)
-            leave()
+            exit_now()
         else:
             _answer(found, "agent" if analyst is None else analyst)
 
 
 def _answer(found: Dataset | RemoteSession, analyst: str) -> None:
-    """Over standard input and output."""
+    """Serve over standard input and output."""
     from surehold.agents.stdio import serve_stdio
     from surehold.agents.tools import Guest, ServedGuest
     from surehold.agents.toolserver import ToolServer
@@ -76,7 +79,7 @@ def _answer(found: Dataset | RemoteSession, analyst: str) -> None:
 
 
 def _listen(found: Dataset | RemoteSession, host: str, port: int, expose: bool) -> None:
-    """Over HTTP, by the rules of `surehold serve`."""
+    """Serve over HTTP, by the rules of `surehold serve`."""
     from surehold.agents.http import PATH, serve_http, tool_application
     from surehold.server.addresses import address_of, check_address, listening
     from surehold.server.logs import start_logging
@@ -88,6 +91,6 @@ def _listen(found: Dataset | RemoteSession, host: str, port: int, expose: bool) 
     check_address(host, service.book, expose)
     start_logging()
     with listening(host, port) as listener:
-        where = f"tools for agents at {address_of(listener)}{PATH}"
+        where = f"serving tools at {address_of(listener)}{PATH}"
         app = tool_application(service, found.close)
         serve_http(app, listener, lambda: console.note(where))

@@ -1,4 +1,4 @@
-"""Where a dataset is: in a folder here, or behind the address of a service."""
+"""Open a dataset: a local folder, or a service at an address."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from surehold.session import Dataset, Session
 
 Place: TypeAlias = Path | str
-"""A folder, or an address."""
+"""A local folder, or the address of a service."""
 
 _TOKEN_FILE = "surehold.token_file"
 
 
-def _remember(context: click.Context, option: click.Parameter, value: Path | None) -> None:
+def _store_token_file(context: click.Context, option: click.Parameter, value: Path | None) -> None:
     context.meta[_TOKEN_FILE] = value
 
 
@@ -32,24 +32,24 @@ TOKEN_FILE = click.option(
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     expose_value=False,
-    callback=_remember,
-    help="Where the token for a service is, if not in SUREHOLD_TOKEN. (No option takes the token "
-    "itself: it would be in the shell's history and in lists of processes.)",
+    callback=_store_token_file,
+    help="Read the service's token from this file instead of SUREHOLD_TOKEN. (No option takes the "
+    "token itself: it would end up in the shell history and in process lists.)",
 )
 
 
 @contextmanager
 def dataset_on(place: Place) -> Iterator[Dataset | RemoteSession]:
-    """A dataset to look at, or to append to."""
+    """Open a dataset to read it or append to it."""
     file: Path | None = click.get_current_context().meta.get(_TOKEN_FILE)
     if isinstance(place, str):
         from surehold import client
 
-        with client.connect(place, None if file is None else _token(file)) as connected:
+        with client.connect(place, None if file is None else _read_token(file)) as connected:
             yield connected
         return
     if file is not None:
-        raise InvalidInput("--token-file", "left out, as the dataset is a folder here", str(file))
+        raise InvalidInput("--token-file", "omitted for a local dataset", str(file))
     from surehold import session
 
     with session.open(place) as opened:
@@ -63,11 +63,11 @@ def dataset_on(place: Place) -> Iterator[Dataset | RemoteSession]:
 def session_on(
     place: Place, analyst: str | None, held: int | None, fixed_time: bool | None = None
 ) -> Iterator[Session | RemoteSession]:
-    """An analyst's session on a dataset, at the round that is asked for."""
+    """Open an analyst's session on a dataset, at the given round."""
     if isinstance(place, str) and fixed_time is not None:
-        raise InvalidInput("--fixed-time", "left out, as the service decides it", place)
+        raise InvalidInput("--fixed-time", "omitted, as the service decides this", place)
     if isinstance(place, str) and analyst is not None:
-        required = "left out, as the token of a service says who asks"
+        required = "omitted, as the token identifies the analyst"
         raise InvalidInput("--analyst", required, analyst)
     with dataset_on(place) as found:
         from surehold.session import Dataset
@@ -81,8 +81,8 @@ def session_on(
         yield asking
 
 
-def _token(file: Path) -> str:
+def _read_token(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput("--token-file", "a file that can be read", str(file)) from error
+        raise InvalidInput("--token-file", "a readable file", str(file)) from error

@@ -15,33 +15,32 @@ _NAMES = ", ".join(CERTIFICATE_NAMES)
 
 
 @click.command(context_settings=HELP)
-@click.option("--n0", type=COUNT, help="Records when the first query is asked.")
-@click.option("--n", type=COUNT, help="Records at the end.")
+@click.option("--n0", type=COUNT, help="Number of records when the first query is asked.")
+@click.option("--n", type=COUNT, help="Number of records at the end.")
 @click.option("--static", type=COUNT, metavar="N", help="Short for --n0 N --n N --batches 1.")
-@click.option("--growth", type=NUMBER, help="n / n0, when solving for the records.")
-@click.option("--alpha", type=NUMBER, help="The half-width that every answer must have.")
+@click.option("--growth", type=NUMBER, help="n / n0, when solving for the number of records.")
+@click.option("--alpha", type=NUMBER, help="Largest half-width an answer may have.")
 @click.option(
     "--queries",
     type=COUNT,
-    help="How many queries; without --batches a cap, reached only if all are asked at n.",
+    help="Number of queries; without --batches a cap, reached only if all are asked at n.",
 )
-@click.option("--beta", type=NUMBER, required=True, help="Probability that any answer misses.")
-@click.option("--batches", type=COUNT, help="Fixed schedule: so many batches evenly from n0 to n.")
+@click.option("--beta", type=NUMBER, required=True, help="Probability that any interval misses.")
+@click.option("--batches", type=COUNT, help="Ask in this many batches, evenly spaced from n0 to n.")
 @click.option("--certificate", metavar="NAME", help=f"One of {_NAMES}.  [default: the tightest]")
 @click.option(
     "--covers",
     type=click.Choice(COVERS),
     default=COVERS[0],
-    show_default=True,
-    help="Which queries the paper's certificates are to cover; sharp covers all.",
+    help="The queries that the paper's certificates must cover; sharp covers all.",
 )
 @click.option(
     "--rare",
     type=NUMBER,
     metavar="P",
-    help="Intervals that are narrowest for events of about this probability, instead of one width.",
+    help="Make intervals narrowest for events of about this probability, instead of equally wide.",
 )
-@click.option("--compare", is_flag=True, help="Put the question to every certificate.")
+@click.option("--compare", is_flag=True, help="Compare all certificates.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--plot",
@@ -65,22 +64,22 @@ def plan(
     as_json: bool,
     plot: Path | None,
 ) -> None:
-    """How many queries, how wide, how many records: give two of the three.
+    """Plan an analysis: give two of width, queries and records, get the third.
 
     \b
     surehold plan --n0 500000 --n 1500000 --alpha 0.1 --beta 0.05
-        how many queries fit
+        how many queries may be asked
     surehold plan --n0 500000 --n 1500000 --queries 100000 --beta 0.05
-        how wide their answers are
+        how wide their intervals are
     surehold plan --queries 100000 --alpha 0.1 --growth 3 --beta 0.05
-        how many records that takes
+        how many records are needed
 
-    Without --batches the analyst decides as they go when to ask. Exit code 2 means that the
-    question can't be meant, 1 that the target is out of reach.
+    Without --batches the analyst may ask at any time. Exit code 2 means an invalid argument, 1
+    that the target is out of reach.
     """
     if static is not None:
         if n0 is not None or n is not None or batches is not None:
-            required = "given without --n0, --n and --batches, which it stands for"
+            required = "used without --n0, --n and --batches, which it replaces"
             raise InvalidInput("--static", required, static)
         n0, n, batches = static, static, 1
     if plot is not None:

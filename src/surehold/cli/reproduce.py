@@ -18,17 +18,16 @@ _FIGURES = ("fig2", "fig3", "fig4", "fig5")
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="Folder for the PNG, SVG and CSV files; made if it is not there.",
+    help="Folder for the PNG, SVG and CSV files; created if needed.",
 )
 @click.option(
     "--points",
     type=COUNT,
     default=10,
-    show_default=True,
-    help="Points on each curve; fig5 takes up to twice as many.",
+    help="Points on each curve; fig5 has up to twice as many.",
 )
 def reproduce(figure: str, out: Path, points: int) -> None:
-    """The result figures of the paper, with a curve for the sharp bound.
+    """Reproduce the paper's result figures, with a curve for the sharp bound.
 
     \b
     fig2  queries against n, n/n0 = 3

@@ -1,4 +1,4 @@
-"""What an option's text may be."""
+"""The types of arguments and options, and what several commands share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Count(click.ParamType[int]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Exactly what is written, if that is whole."""
+        """Parse exactly; refuse what is not a whole number."""
         text = str(value)
         if _THOUSANDS.fullmatch(text):
             text = text.replace(",", "")
@@ -32,60 +32,60 @@ class Count(click.ParamType[int]):
             number = Decimal(text.replace("_", ""))
         except InvalidOperation:
             number = Decimal("NaN")
-        if not number.is_finite() or number.adjusted() > _MOST_DIGITS or not _is_whole(number):
+        if (
+            not number.is_finite()
+            or number.adjusted() > _MOST_DIGITS
+            or number != number.to_integral_value()
+        ):
             self.fail(f"{value!r} is not a whole number.", param, ctx)
         return int(number)
 
 
 class Number(click.ParamType[float]):
-    """A number, with a word for those who write 5% or 0,05."""
+    """A number, with a hint for anyone who writes 5% or 0,05."""
 
     name = "number"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """What Python reads as a float."""
+        """Parse as Python does."""
         try:
             return float(str(value))
         except ValueError:
-            self.fail(f"{value!r} is not a number; write 0.05 for 5 %.", param, ctx)
+            self.fail(f"{value!r} is not a number; write 0.05 for 5%.", param, ctx)
 
 
 class InOrder(click.Group):
-    """A group whose help lists its commands in the order in which they are used."""
+    """A group whose help lists commands in the order of use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """As they were added."""
+        """Return the names in the order they were added."""
         return list(self.commands)
 
 
-def _is_whole(number: Decimal) -> bool:
-    return number == number.to_integral_value()
-
-
 class Folder(click.Path):
-    """A folder; an address of a service is none."""
+    """A local folder."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, file_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path of the folder."""
+        """Parse a path; refuse an address."""
         if _is_address(value):
-            self.fail(f"{value!r} is an address; this is done where the dataset lies.", param, ctx)
+            self.fail(f"{value!r} is an address; give the dataset's folder.", param, ctx)
         return super().convert(value, param, ctx)
 
 
 class FolderOrAddress(Folder):
-    """A folder, or the address of a service, which stays a text."""
+    """A local folder, or the address of a service, which stays a string."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path of the folder, or the address."""
+        """Parse a path or an address."""
         if _is_address(value):
             return value
         if isinstance(value, str) and _BARE.fullmatch(value) and not Path(value).exists():
-            self.fail(f"There is no folder {value!r}; did you mean http://{value}?", param, ctx)
+            self.fail(f"Folder {value!r} not found; did you mean http://{value}?", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -98,23 +98,31 @@ PLACE = FolderOrAddress()
 COUNT = Count()
 NUMBER = Number()
 
-HELP = {"help_option_names": ["-h", "--help"]}
+HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"], "show_default": True}
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+HOST = click.option("--host", default="127.0.0.1", help="Address to listen on.")
+EXPOSE = click.option(
+    "--expose",
+    is_flag=True,
+    help="Listen on an address other machines can reach. Requires tokens; use TLS.",
+)
 
 PICTURE_SUFFIXES = (".png", ".svg")
 
 
 def check_picture(path: Path) -> None:
-    """Refuse a picture that could not be written, before anything is computed."""
+    """Refuse a picture that cannot be written, before computing anything."""
     if path.suffix.lower() not in PICTURE_SUFFIXES:
-        raise InvalidInput("the picture's name", "one that ends in .png or .svg", str(path))
+        raise InvalidInput("the picture", "a .png or .svg file", str(path))
     if not path.parent.is_dir():
-        raise InvalidInput("the picture's folder", "one that exists", str(path.parent))
+        raise InvalidInput("the picture's folder", "an existing folder", str(path.parent))
 
 
 def make_folder(path: Path) -> None:
-    """Make the folder to write to, if it is not there."""
+    """Create the output folder if it does not exist."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = f"{path}: {error.strerror}"
-        raise InvalidInput("the folder", "one that can be written to", reason) from error
+        raise InvalidInput("the folder", "writable", reason) from error
