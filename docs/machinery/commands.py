@@ -42,7 +42,7 @@ _MEANINGS = {
 }
 _ARGUMENTS = {
     "candidates": "two or more [queries](queries.md) to choose from",
-    "dataset": "the dataset's folder; with `--token-file` among the options, also a service's address",
+    "dataset": "the dataset's folder or, if there is a `--token-file` option, a service's address",
     "id": "the ID of a token, from `surehold token list`",
     "model": "an ONNX file",
     "plan_or_dataset": "a plan written by `surehold plan --json`, or a dataset's folder",
