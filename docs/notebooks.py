@@ -3,8 +3,8 @@
     python docs/notebooks.py                 # all of them
     python docs/notebooks.py leaderboard     # one
 
-Every notebook is run, and kept with its outputs, for those who read it where nothing runs. The
-picture that a tutorial draws is taken out of it and put into docs/images, where the page shows it.
+Every notebook is run and stored with its outputs, for readers who cannot run it. The picture that
+a tutorial draws is extracted into docs/images, where the page shows it.
 Answers are noisy, so outputs differ from run to run: a test compares the sources, and the outputs
 only as far as the page says what they are (tests/meta/test_notebooks.py).
 """
@@ -35,10 +35,10 @@ _NOTEBOOK = re.compile(r"\[[^\]]*\]\([\w-]+\.ipynb\)")  # the page's link to thi
 _SECONDS = 120  # for one cell
 
 _PREFACE = """\
-*Made from [{page}]({page}) by docs/notebooks.py: change the page, not this.*
+*Generated from [{page}]({page}) by docs/notebooks.py: change the page, not this.*
 
-You need `pip install '.[plot,models]'` in Surehold's folder, scikit-learn where it is imported, and
-the `surehold` command on your path. Answers carry noise: yours differ in their last digits."""
+You need `pip install '.[all]'` in Surehold's folder and the `surehold` command on your path. Answers
+carry noise: yours will differ in their last digits."""
 
 _FOLDER = """\
 # A folder of its own, so that nothing is left here and all of it can be run again.
