@@ -37,8 +37,8 @@ _SECONDS = 120  # for one cell
 _PREFACE = """\
 *Generated from [{page}]({page}) by docs/notebooks.py: change the page, not this.*
 
-You need `pip install '.[all]'` in Surehold's folder and the `surehold` command on your path. Answers
-carry noise: yours will differ in their last digits."""
+You need `pip install '.[all]'` in Surehold's folder and the `surehold` command on your path.
+Answers carry noise: yours will differ in their last digits."""
 
 _FOLDER = """\
 # A folder of its own, so that nothing is left here and all of it can be run again.
