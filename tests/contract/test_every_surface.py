@@ -133,9 +133,13 @@ def test_whom_a_service_does_not_know_it_does_not_answer(both, run, tmp_path, mo
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["ask", "{url}", "age > 65", "--analyst", "bob"], 2, "the token of a service says who"),
-        (["ask", "{folder}", "age > 65", "--token-file", "token"], 2, "--token-file must be left"),
-        (["ask", "{url}", "age > 65", "--token-file", "nowhere"], 2, "a file that can be read"),
+        (["ask", "{url}", "age > 65", "--analyst", "bob"], 2, "the token identifies the analyst"),
+        (
+            ["ask", "{folder}", "age > 65", "--token-file", "token"],
+            2,
+            "--token-file must be omitted",
+        ),
+        (["ask", "{url}", "age > 65", "--token-file", "nowhere"], 2, "a readable file"),
         (["create", "{url}", "--plan", "plan.json"], 2, "is an address"),
         (["status", "http://127.0.0.1:1"], 1, "no connection"),
         (["status", "{url}/elsewhere"], 2, ""),

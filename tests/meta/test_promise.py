@@ -38,7 +38,7 @@ TREATED = {
         "Copies and restored backups",
     ),
     "what is appended, or when": ("Arrivals that depend on answers",),
-    "somebody reads the process's memory": ("Memory, and code in the same process",),
+    "someone reads the process's memory": ("Memory, and code in the same process",),
 }
 
 

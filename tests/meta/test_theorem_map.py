@@ -7,6 +7,7 @@ import pkgutil
 import re
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from types import ModuleType
 from typing import NamedTuple
 
@@ -81,21 +82,15 @@ def names_in(text: str) -> set[str]:
 
 
 def resolve(name: str) -> object:
-    """The object of a name relative to surehold.theory, or of a full one."""
-    parts = (name if name.startswith("surehold.") else THEORY + name).split(".")
-    found: object = None
-    for i, part in enumerate(parts):
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            found = import_module(".".join(parts[: i + 1]))
+    """Find the object of a full name, or of one relative to surehold.theory."""
+    found: object = resolve_name(name if name.startswith("surehold.") else THEORY + name)
     return found
 
 
 def is_there(name: str) -> bool:
     try:
         resolve(name)
-    except ModuleNotFoundError:
+    except (ImportError, AttributeError):
         return False
     return True
 

@@ -126,7 +126,7 @@ def test_a_gate_is_the_library_s(run, clinic):
     [
         (("ill",), 2, "--at-least"),
         (("ill", "--at-least", "0.5", "--at-most", "0.6"), 2, "--at-least"),
-        (("ill", "--at-least", "50%"), 2, "write 0.05 for 5 %"),
+        (("ill", "--at-least", "50%"), 2, "write 0.05 for 5%"),
         (("ill", "--at-least", "nan"), 2, "at_least must be a number"),
         (("ill", "--at-least", "1e200"), 2, "at_least must be a number"),
         (("histogram(ill)", "--at-least", "0"), 2, "a single number"),

@@ -142,7 +142,7 @@ class TestRun:
             (["--n", "1e9"], "n must be at most"),
             (["--beta", "0"], "beta must be a number strictly between 0 and 1"),
             (["--attack", "stale", "--n", "1000"], "one that data of one size allows (n = n0)"),
-            (["--target", "x > 1"], "--target must be used together with --data"),
+            (["--target", "x > 1"], "--target must be used with --data"),
         ],
     )
     def test_what_cannot_be_meant_is_refused(self, called, arguments, said):

@@ -203,9 +203,9 @@ def test_an_adaptive_plan_puts_the_honest_number_first(run):
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        ("--static 900 --alpha 10% --beta 0.05", "write 0.05 for 5 %"),
+        ("--static 900 --alpha 10% --beta 0.05", "write 0.05 for 5%"),
         ("", "Missing option '--beta'. See 'surehold plan --help'."),
-        ("--static 900 --alpha 10 --beta 0.05", "write 0.05 for 5 %"),
+        ("--static 900 --alpha 10 --beta 0.05", "write 0.05 for 5%"),
         ("--n 900 --alpha 0.1 --beta 0.05", "n0 and n come together"),
         ("--alpha 0.1 --queries 5 --beta 0.05", "1 if the data does not grow"),
         ("--alpha 0.1 --beta 0.05", "give one more"),
@@ -221,7 +221,7 @@ def test_errors_say_what_to_do(run, arguments, hint):
 
 def test_shown_widths_are_rounded_outwards(run):
     _, out, _ = run("plan", "--static", "900", "--queries", "7", "--beta", "0.05")
-    shown = float(out.split("±")[1].split(",")[0])
+    shown = float(out.split("±")[1].split(";")[0])
     width = plan(n0=900, n=900, queries=7, beta=0.05, batches=1).width
     assert width <= shown <= width * 1.001
 
@@ -276,5 +276,5 @@ def test_as_a_real_process():
     assert finished.returncode == 2
     assert finished.stdout == ""
     assert finished.stderr == (
-        "surehold: beta must be a number strictly between 0 and 1, but is 2.0; write 0.05 for 5 %\n"
+        "surehold: beta must be a number strictly between 0 and 1, but is 2.0; write 0.05 for 5%\n"
     )

@@ -21,7 +21,7 @@ from surehold.theory.certificates import Batches, Certificate, Growing, Width, g
 from surehold.theory.exposure import reciprocal, statistical
 from surehold.theory.settings import Setting
 
-_A_FRACTION = "write 0.05 for 5 %"
+_A_FRACTION = "write 0.05 for 5%"
 
 
 @dataclass(frozen=True)
