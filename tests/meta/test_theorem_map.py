@@ -15,7 +15,7 @@ import pytest
 
 import surehold.theory
 from surehold.errors import InvalidInput
-from surehold.planning.figures import figure_named
+from surehold.planning.figures import get_figure
 from surehold.theory.certificates import Batches, Certificate, get
 
 ROOT = Path(__file__).parents[2]
@@ -216,9 +216,9 @@ def test_every_figure_on_the_page_can_be_drawn():
     figures = {figure for row in rows(MAP, "The paper") for figure in re.findall(r"fig\d", row[3])}
     assert figures == {"fig2", "fig3", "fig4", "fig5"}
     for figure in figures:
-        assert figure_named(figure, points=2).settings
+        assert get_figure(figure, points=2).settings
     with pytest.raises(InvalidInput):
-        figure_named("fig1")
+        get_figure("fig1")
 
 
 def _values():

@@ -3,12 +3,12 @@
 import pytest
 
 from surehold import InvalidInput, plan
-from surehold.planning.figures import CURVES, PANELS, figure_named
+from surehold.planning.figures import CURVES, PANELS, get_figure
 
 
 @pytest.mark.parametrize("name", ["fig2", "fig3", "fig4"])
 def test_panels_and_curves(name):
-    figure = figure_named(name, points=3)
+    figure = get_figure(name, points=3)
     assert {setting.b for setting in figure.settings} == set(PANELS)
     assert figure.size == len(PANELS) * len(CURVES) * 3
     ratios = {round(setting.n / setting.n0, 3) for setting in figure.settings}
@@ -17,7 +17,7 @@ def test_panels_and_curves(name):
 
 
 def test_figure_5_is_over_batches():
-    figure = figure_named("fig5", points=2)
+    figure = get_figure("fig5", points=2)
     assert {(s.n0, s.n) for s in figure.settings} == {(500_000, 1_500_000)}
     steps = []
     rows = figure.rows(lambda: steps.append(1))
@@ -35,4 +35,4 @@ def test_six_curves_the_papers_five_and_sharp():
 @pytest.mark.parametrize(("name", "points"), [("fig1", 5), ("fig2", 1)])
 def test_bad_figures(name, points):
     with pytest.raises(InvalidInput):
-        figure_named(name, points)
+        get_figure(name, points)

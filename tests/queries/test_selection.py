@@ -273,7 +273,7 @@ def test_two_hundred_models(tmp_path, monkeypatch):
     assert len(query.canonical) > 2 * LONGEST_QUERY
     with sh.Dataset(tmp_path / "d", NoNoise()) as dataset:
         dataset.append(rows)
-        session = dataset.session()
+        session = dataset.session(fixed_time=False)
         assert session.quote(query).price == 30
         found = session.ask(query, key="choice")
         assert (found.name, found.index, found.candidates) == ("model 123", 123, 200)
@@ -286,7 +286,7 @@ def test_two_hundred_models(tmp_path, monkeypatch):
         assert "model 123" in found.explain()
         dataset.verify()
     with sh.Dataset(tmp_path / "d", NoNoise()) as dataset:
-        assert dataset.session().ask(query, key="choice").name == "model 123"
+        assert dataset.session(fixed_time=False).ask(query, key="choice").name == "model 123"
         assert dataset.transcript[0].to_dict() == {**found.to_dict(), "recorded": True}
         assert dataset.verify().answers == 30
         assert isinstance(query_of(dataset.transcript[0].query), Select)

@@ -35,13 +35,13 @@ def reproduce(figure: str, out: Path, points: int) -> None:
     fig4  width against n, 10,000 queries, n/n0 = 3
     fig5  queries against the number of batches, 500,000 to 1,500,000
     """
-    from surehold.planning.figures import figure_named
+    from surehold.planning.figures import get_figure
     from surehold.plots.paper import draw_figure, require_matplotlib, write_csv
 
     require_matplotlib()
     make_folder(out)
     for name in _FIGURES if figure == "all" else (figure,):
-        wanted = figure_named(name, points)
+        wanted = get_figure(name, points)
         with console.progress(wanted.title, total=wanted.size) as advance:
             rows = wanted.rows(advance)
         paths = [out / f"{name}{suffix}" for suffix in (".png", ".svg", ".csv")]

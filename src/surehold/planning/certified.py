@@ -34,25 +34,25 @@ def check_certified(plan: Plan) -> None:
     if plan.sigma is None:
         return  # nothing that a dataset would run
     if plan.n * plan.sigma > _WIDEST:
-        raise _refused("sigma", f"at most {_WIDEST / plan.n:.6g}", plan.sigma)
+        raise _refusal("sigma", f"at most {_WIDEST / plan.n:.6g}", plan.sigma)
     if plan.rare is not None:
-        _check_lopsided(plan, design)
+        _check_rare(plan, design)
     else:
         try:
             width = get(plan.certificate).width(design, plan.beta, sigma=plan.sigma).value
         except NotApplicable as error:
-            raise _refused("certificate", "one that holds for the plan", error.reason) from None
+            raise _refusal("certificate", "one that holds for the plan", error.reason) from None
         if width > plan.width * _SAME:
             digits = 6 if width > plan.width * 1.0001 else 16  # as many as tell them apart
             required = f"at least {width:.{digits}g}, which its theorem gives"
-            raise _refused("width", required, plan.width)
+            raise _refusal("width", required, plan.width)
         _check_terms(plan, design)
     if plan.batches is None:
         budget = budget_for(plan.queries, plan.n, plan.sigma)
         if plan.budget is None or plan.budget > budget * _ULPS:
-            raise _refused("budget", f"at most {budget:.16g}", plan.budget)
+            raise _refusal("budget", f"at most {budget:.16g}", plan.budget)
         if plan.max_queries != plan.queries:
-            raise _refused("max_queries", f"{plan.queries}, as queries is", plan.max_queries)
+            raise _refusal("max_queries", f"{plan.queries}, as queries is", plan.max_queries)
 
 
 def _check_terms(plan: Plan, design: Design) -> None:
@@ -61,13 +61,13 @@ def _check_terms(plan: Plan, design: Design) -> None:
     certificate = get(plan.certificate)
     if isinstance(certificate, OursN):
         if not {"beta", "epsilon", "d"} <= set(plan.constants):
-            raise _refused("constants", "those of its theorem", sorted(plan.constants))
+            raise _refusal("constants", "those of its theorem", sorted(plan.constants))
         exposure = design.exposure()
         exposure = exposure.uniform() if certificate.is_uniform else exposure
         free = (plan.constants["beta"], plan.constants["epsilon"])
         again = theorem_4_4(exposure, plan.beta, plan.sigma, *free)
         if plan.constants["d"] > again.constants["d"] * _SAME:
-            raise _refused("d", f"at most {again.constants['d']:.6g}", plan.constants["d"])
+            raise _refusal("d", f"at most {again.constants['d']:.6g}", plan.constants["d"])
     elif plan.certificate == "sharp":
         again = certificate.width(design, plan.beta, sigma=plan.sigma)
     else:
@@ -80,28 +80,30 @@ def _check_terms(plan: Plan, design: Design) -> None:
     )
     if not enough or rest * _SAME < least:
         required = f"at least {least:.6g} besides the noise, which its theorem gives"
-        raise _refused("terms", required, dict(plan.terms))
+        raise _refusal("terms", required, dict(plan.terms))
 
 
-def _check_lopsided(plan: Plan, design: Design) -> None:
+def _check_rare(plan: Plan, design: Design) -> None:
     """Part (b) of the sharp theorem, at the plan's own sigma and epsilon."""
     assert plan.sigma is not None
     assert plan.rare is not None
     if plan.certificate != "sharp" or not {"epsilon", "offset", "kappa"} <= set(plan.constants):
-        raise _refused("constants", "those of a sharp plan for rare events", plan.certificate)
+        raise _refusal("constants", "those of a sharp plan for rare events", plan.certificate)
     epsilon, offset = plan.constants["epsilon"], plan.constants["offset"]
     exposure = design.exposure()
     reached = float(np.dot(exposure.reach, profile(exposure.mu(plan.sigma), epsilon)))
     least = plan.sigma * float(largest_cvar(plan.queries, plan.beta)) + reached / plan.beta
     if least * _SAME > offset:  # it was rounded up by ten times as much
-        raise _refused("offset", f"at least {least:.16g}, which its theorem gives", offset)
+        raise _refusal("offset", f"at least {least:.16g}, which its theorem gives", offset)
     if float(kappa(epsilon)) > plan.constants["kappa"] * _SAME:
-        raise _refused("kappa", f"{float(kappa(epsilon)):.6g}", plan.constants["kappa"])
+        raise _refusal("kappa", f"{float(kappa(epsilon)):.6g}", plan.constants["kappa"])
     low, high = (float(end) for end in sharp_interval(plan.rare, offset, epsilon))
     if max(plan.rare - low, high - plan.rare) > plan.width * _SAME:
-        raise _refused("width", "that of an answer near rare", plan.width)
+        raise _refusal("width", "that of an answer near rare", plan.width)
 
 
-def _refused(name: str, required: str, got: object) -> InvalidInput:
-    hint = "the plan was edited, or is another version's: make it anew with surehold plan --json"
+def _refusal(name: str, required: str, got: object) -> InvalidInput:
+    hint = (
+        "the plan was edited, or another version made it: make it again with surehold plan --json"
+    )
     return InvalidInput(f"{name} of the plan", required, got, hint)

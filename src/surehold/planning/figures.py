@@ -66,10 +66,10 @@ class PaperFigure:
         return width if width < 1.0 else None
 
 
-def figure_named(name: str, points: int = 10) -> PaperFigure:
-    """The figure of that name, with so many points on each curve.
+def get_figure(name: str, points: int = 10) -> PaperFigure:
+    """The figure of that name, with ``points`` points on each curve.
 
-    >>> figure_named("fig5").settings[0]
+    >>> get_figure("fig5").settings[0]
     Batches(n0=500000, n=1500000, sensitivity=<function statistical at ...>, b=1)
     """
     points = check_whole("points", points, 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Required, TypedDict
+from typing import Required, TypedDict, Unpack
 
 from surehold.errors import NotApplicable, Unreachable
 from surehold.planning.comparison import ComparisonRow
@@ -69,38 +69,21 @@ def plan(
         covers=covers,
     )
     if rare is not None:
-        solution = _lopsided(problem, certificate, rare)
+        solution = _solve_rare(problem, certificate, rare)
     else:
-        solution = _tightest(problem) if certificate is None else _named(problem, certificate)
-    return _written(problem, solution, rare, covers)
+        solution = (
+            _solve_tightest(problem) if certificate is None else _solve_named(problem, certificate)
+        )
+    return _to_plan(problem, solution, rare, covers)
 
 
-def compare(
-    *,
-    beta: float,
-    alpha: float | None = None,
-    queries: int | None = None,
-    n0: int | None = None,
-    n: int | None = None,
-    growth: float | None = None,
-    batches: int | None = None,
-    covers: str = COVERS[0],
-) -> tuple[ComparisonRow, ...]:
-    """The question of :func:`plan` put to every certificate.
+def compare(**question: Unpack[Question]) -> tuple[ComparisonRow, ...]:
+    """The question of :func:`plan`, with the same arguments, put to every certificate.
 
     >>> [(r.certificate, r.queries) for r in compare(n0=10**5, n=10**5, alpha=0.1, beta=0.05)][:2]
     [('sharp', 6804), ('ours-n', 245)]
     """
-    problem = Problem.of(
-        beta=beta,
-        alpha=alpha,
-        queries=queries,
-        n0=n0,
-        n=n,
-        growth=growth,
-        batches=batches,
-        covers=covers,
-    )
+    problem = Problem.of(**question)
     return tuple(_compare_one(problem, certificate) for certificate in CERTIFICATES.values())
 
 
@@ -134,7 +117,7 @@ def _compare_one(problem: Problem, certificate: Certificate) -> ComparisonRow:
     )
 
 
-def _named(problem: Problem, name: str) -> Solution:
+def _solve_named(problem: Problem, name: str) -> Solution:
     certificate = get(name)
     reason = objection(problem, certificate)
     if reason is not None:
@@ -142,7 +125,7 @@ def _named(problem: Problem, name: str) -> Solution:
     return solve(problem, certificate)
 
 
-def _lopsided(problem: Problem, name: str | None, rare: float) -> Solution:
+def _solve_rare(problem: Problem, name: str | None, rare: float) -> Solution:
     if name not in (None, "sharp"):
         raise NotApplicable(str(name), "only 'sharp' has an interval for rare events")
     reason = objection(problem, RareSharp(rare))
@@ -151,7 +134,7 @@ def _lopsided(problem: Problem, name: str | None, rare: float) -> Solution:
     return solve(problem, RareSharp(rare))
 
 
-def _tightest(problem: Problem) -> Solution:
+def _solve_tightest(problem: Problem) -> Solution:
     """Sharp is tightest wherever we know; solve with it, then let the others try to beat it."""
     best = solve(problem, CERTIFICATES["sharp"])
     design = best.setting.at(best.queries)
@@ -164,7 +147,7 @@ def _tightest(problem: Problem) -> Solution:
     return best
 
 
-def _written(problem: Problem, solution: Solution, rare: float | None, covers: str) -> Plan:
+def _to_plan(problem: Problem, solution: Solution, rare: float | None, covers: str) -> Plan:
     setting, width = solution.setting, solution.width
     budget = max_queries = paces = None
     if isinstance(setting, Growing) and width.sigma is not None:

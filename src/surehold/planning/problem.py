@@ -58,14 +58,14 @@ class Problem:
         has_records = n0 is not None or n is not None
         unknown = _unknown(checked_alpha is not None, checked_queries is not None, has_records)
         if unknown == "records":
-            ratio = _checked_growth(growth, needed=b != 1)
+            ratio = _check_growth_ratio(growth, needed=b != 1)
             # A stand-in of the right growth, however small that is, until the size is solved for.
             size = int(LARGEST_COUNT / ratio)
             grown = int(size * ratio)
         else:
             if growth is not None:
                 raise InvalidInput("growth", "left out when n0 and n are given", growth)
-            size, grown = _checked_sizes(n0, n)
+            size, grown = _check_sizes(n0, n)
             ratio = Fraction(grown, size)
         if covers not in COVERS:
             raise InvalidInput("covers", f"one of {', '.join(COVERS)}", covers)
@@ -104,11 +104,11 @@ def solve(problem: Problem, certificate: Certificate) -> Solution:
         assert problem.alpha is not None
         queries = certificate.queries(setting, problem.alpha, problem.beta)
         if queries == 0:
-            raise _no_query_fits(problem, certificate, problem.alpha)
+            raise _no_query_error(problem, certificate, problem.alpha)
     assert queries is not None
     found = certificate.width(setting.at(queries), problem.beta)
     if found.value >= 1.0:
-        raise _says_nothing(problem, certificate, queries)
+        raise _no_width_error(problem, certificate, queries)
     return Solution(certificate, setting, queries, found)
 
 
@@ -139,7 +139,7 @@ def _unknown(has_alpha: bool, has_queries: bool, has_records: bool) -> Unknown:
     return "queries" if not has_queries else "records"
 
 
-def _checked_sizes(n0: object, n: object) -> tuple[int, int]:
+def _check_sizes(n0: object, n: object) -> tuple[int, int]:
     if n0 is None or n is None:
         name = "n0" if n0 is None else "n"
         hint = "they are the same number if the data does not grow"
@@ -147,7 +147,7 @@ def _checked_sizes(n0: object, n: object) -> tuple[int, int]:
     return check_growth(n0, n)
 
 
-def _checked_growth(growth: object, needed: bool) -> Fraction:
+def _check_growth_ratio(growth: object, needed: bool) -> Fraction:
     required = "a number from 1 to 10^12 (the ratio n / n0)"
     if growth is None:
         if needed:
@@ -171,7 +171,7 @@ def _smallest_setting(
         ) from error
 
 
-def _no_query_fits(problem: Problem, certificate: Certificate, alpha: float) -> Unreachable:
+def _no_query_error(problem: Problem, certificate: Certificate, alpha: float) -> Unreachable:
     setting = problem.setting
     one = certificate.width(setting.at(1), problem.beta).value
     numbers = {"alpha": alpha, "reachable_width": one}
@@ -187,7 +187,7 @@ def _no_query_fits(problem: Problem, certificate: Certificate, alpha: float) -> 
     return Unreachable(target, reachable + _otherwise(problem, certificate), numbers)
 
 
-def _says_nothing(problem: Problem, certificate: Certificate, queries: int) -> Unreachable:
+def _no_width_error(problem: Problem, certificate: Certificate, queries: int) -> Unreachable:
     most = certificate.queries(problem.setting, 0.5, problem.beta)
     reachable = (
         f"{most:,} would have width ±0.5"

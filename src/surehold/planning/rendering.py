@@ -1,4 +1,4 @@
-"""What a plan says in plain words: its assumptions, and when something else would serve better."""
+"""The sentences of a plan: its assumptions, and when something else would serve better."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def advice(problem: Problem, solution: Solution) -> tuple[str, ...]:
         said.append("More may fit: Surehold counts up to 10^18 queries.")
     if problem.beta > 0.5:
         said.append(
-            f"beta is the probability of a miss, here {problem.beta:g}; was "
-            f"{1 - problem.beta:.4g} meant?"
+            f"beta is the probability of a miss, here {problem.beta:g}. "
+            f"Did you mean {1 - problem.beta:.4g}?"
         )
     return tuple(sentence for sentence in said if sentence)
 
 
 def _about_the_cap(problem: Problem, solution: Solution) -> str | None:
-    """Who asks for K queries should know that an adaptive plan grants them at n only."""
+    """An adaptive plan grants all of its queries only at n."""
     setting, queries = solution.setting, solution.queries
     if problem.unknown == "queries" or not isinstance(setting, Growing) or setting.n0 == setting.n:
         return None
@@ -71,9 +71,8 @@ def _about_the_cap(problem: Problem, solution: Solution) -> str | None:
     evenly = -(-queries * setting.n // setting.n0)
     early = -(-queries * setting.n**2 // setting.n0**2)
     return (
-        f"{counted(queries)} fit if they are asked once all {setting.n:,} records are there. To be "
-        f"able to ask as many evenly as the data grows, plan for {evenly:,}; at any time, "
-        f"for {early:,}."
+        f"{counted(queries)} fit if they are asked once all {setting.n:,} records are there. To "
+        f"ask as many evenly as the data grows, plan for {evenly:,}; at any time, for {early:,}."
     )
 
 
@@ -92,7 +91,7 @@ def _about_splitting(problem: Problem, solution: Solution) -> str | None:
     if gain(problem, solution, other) > 1.0:
         return (
             f"Splitting the data, fresh records for every query, would give "
-            f"{_shown(problem, other)} instead of {_shown(problem, solution)}{late}."
+            f"{_describe(problem, other)} instead of {_describe(problem, solution)}{late}."
         )
     evenly = solution.queries * solution.setting.n0 // solution.setting.n
     is_adaptive = isinstance(solution.setting, Growing)
@@ -105,7 +104,7 @@ def _about_splitting(problem: Problem, solution: Solution) -> str | None:
 
 
 def _about_the_horizon(problem: Problem, solution: Solution) -> str | None:
-    """Who fears to run past n should know what planning further would cost: little."""
+    """What planning for more than n records would cost: little."""
     setting, n = solution.setting, 10 * solution.setting.n
     if problem.unknown != "queries" or not isinstance(setting, Growing) or setting.n0 == setting.n:
         return None
@@ -145,11 +144,11 @@ def _about_waiting(problem: Problem, solution: Solution) -> str | None:
         return None
     return (
         f"Waiting until all {problem.setting.n:,} records are there and asking everything then "
-        f"would give {_shown(problem, other)} instead of {_shown(problem, solution)}."
+        f"would give {_describe(problem, other)} instead of {_describe(problem, solution)}."
     )
 
 
-def _shown(problem: Problem, solution: Solution) -> str:
+def _describe(problem: Problem, solution: Solution) -> str:
     if problem.unknown == "queries":
         return counted(solution.queries)
     if problem.unknown == "width":

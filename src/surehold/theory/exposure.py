@@ -144,7 +144,7 @@ class Schedule:
         sensitivity: Sensitivity = statistical,
         noise: Numbers | None = None,
     ) -> None:
-        rounds, counts = _checked_rounds("rounds", rounds), as_floats(counts)
+        rounds, counts = _check_rounds("rounds", rounds), as_floats(counts)
         if counts.shape != rounds.shape or not np.all((counts >= 0.0) & (counts < np.inf)):
             raise InvalidInput("counts", "one finite number >= 0 for each round", _shown(counts))
         asked = counts > 0.0
@@ -196,7 +196,7 @@ class Schedule:
     def exposure(self) -> Exposure:
         """O(rounds) in time and memory."""
         rounds = as_floats(self.rounds)
-        delta = _checked_delta(self.sensitivity, rounds)
+        delta = _check_delta(self.sensitivity, rounds)
         noise = np.ones_like(rounds) if self.noise is None else self.noise
         charges = self.counts * (delta / noise) ** 2
         records = np.diff(rounds, prepend=0.0)
@@ -224,7 +224,7 @@ class BudgetProfile:
     levels: Sequence[float]
 
     def __post_init__(self) -> None:
-        _checked_rounds("ends", self.ends)
+        _check_rounds("ends", self.ends)
         levels = as_floats(self.levels)
         if levels.shape != (len(self.ends),) or not np.all((levels > 0.0) & (levels < np.inf)):
             raise InvalidInput("levels", "one positive number for each end", self.levels)
@@ -296,7 +296,7 @@ class Adaptive:
                 "n", f"less than {_MOST_ROUNDS_LISTED:,} above n0 for a sensitivity profile", self.n
             )
         rounds = np.arange(self.n0, self.n + 1, dtype=np.float64)
-        delta = _checked_delta(self.sensitivity, rounds)
+        delta = _check_delta(self.sensitivity, rounds)
         furthest = np.maximum.accumulate(delta[::-1])[::-1]
         return Exposure(
             records=as_floats([self.n]),
@@ -321,7 +321,7 @@ def _capacity(edges: FloatArray, levels: FloatArray) -> float:
     return float(np.sum(levels * np.diff(edges**2)))
 
 
-def _checked_rounds(name: str, rounds: Numbers) -> IntArray:
+def _check_rounds(name: str, rounds: Numbers) -> IntArray:
     given = np.asarray(rounds)
     required = "a list of whole numbers from 1 to 10^18 in increasing order"
     is_list = given.ndim == 1 and given.size > 0 and given.dtype.kind in "iuf"
@@ -333,7 +333,7 @@ def _checked_rounds(name: str, rounds: Numbers) -> IntArray:
     return whole
 
 
-def _checked_delta(sensitivity: Sensitivity, rounds: FloatArray) -> FloatArray:
+def _check_delta(sensitivity: Sensitivity, rounds: FloatArray) -> FloatArray:
     delta = as_floats(sensitivity(rounds))
     if delta.shape != rounds.shape or not np.all((delta > 0.0) & (delta <= 1.0)):
         raise InvalidInput(

@@ -89,7 +89,7 @@ def selection_allowance(
     0.0016
     """
     candidates, rate, answers = broadcast(candidates, rate, answers)
-    queries = _checked(candidates, rate, answers, queries)
+    queries = _check_ranges(candidates, rate, answers, queries)
     beta, sigma = check_beta(beta), check_positive("sigma", sigma)
     near, factor = float(largest_quantile(queries, beta)), largest_cvar(queries, beta)
     log_rivals = np.log(np.maximum(candidates - 1.0, 1.0))
@@ -134,7 +134,7 @@ def paper_selection_allowance(
     0.0014
     """
     candidates, rate, answers = broadcast(candidates, rate, answers)
-    queries = _checked(candidates, rate, answers, queries)
+    queries = _check_ranges(candidates, rate, answers, queries)
     log_beta = math.log(check_probability("snapshot_beta", snapshot_beta))
     exponent = np.log(candidates) + math.log(queries) - np.log(answers) - log_beta
     with np.errstate(divide="ignore", over="ignore"):
@@ -148,7 +148,7 @@ def _log_room(z: Numbers, answers: FloatArray, queries: float) -> FloatArray:
     return as_floats((queries - answers) * log_inside + added)
 
 
-def _checked(
+def _check_ranges(
     candidates: FloatArray, rate: FloatArray, answers: FloatArray, queries: float
 ) -> float:
     """The plan's number of answers, if everything is in the range that the proofs ask for."""
