@@ -216,7 +216,9 @@ def test_who_asks_for_queries_is_told_when_they_fit(asked):
 
 
 def test_a_beta_that_looks_like_a_confidence_is_questioned():
-    assert any("Did you mean 0.05?" in line for line in plan(n0=900, n=900, queries=5, beta=0.95).advice)
+    assert any(
+        "Did you mean 0.05?" in line for line in plan(n0=900, n=900, queries=5, beta=0.95).advice
+    )
 
 
 def test_split_plans_warn_that_answers_may_be_late():
