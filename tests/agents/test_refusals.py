@@ -69,7 +69,7 @@ def test_never_in_this_plan(tmp_path):
         assert result.structured_content["error"]["details"]["more_records"] is None
         assert text_of(result).splitlines()[1].startswith("This refusal is final. Do not send")
         quote = text_of(host.call("quote", query="bmi > 17"))
-        assert "nothing more fits at this round, nor later in this plan" in quote
+        assert "nothing more fits at this round or later in this plan" in quote
 
 
 def test_a_smaller_question_fits(tmp_path):
@@ -79,7 +79,7 @@ def test_a_smaller_question_fits(tmp_path):
         large = "select(lowest, 1000, age > 1, age > 2)"
         quote = host.call("quote", query=large)
         left = quote.structured_content["answers_left"]
-        assert f"a smaller question may fit, as {left} answers" in text_of(quote)
+        assert f"a smaller question may fit: {left} answers" in text_of(quote)
         text = text_of(host.call("ask", query=large))
         assert "A smaller one (fewer cells, a lower price) is another question" in text
         host.told("ask", query=large.replace("1000", "4"))
@@ -106,7 +106,7 @@ def test_a_later_round_that_is_there(tmp_path):
     with over_stdio(tmp_path / "clinic", log=tmp_path / "log.txt") as host:
         for tool in ("quote", "ask"):
             text = text_of(host.call(tool, query="bmi > 17", round=200))
-            assert "a later round, which is there: leave the round out" in text
+            assert "a later round, which exists: leave the round out" in text
         host.told("ask", query="bmi > 17")
 
 

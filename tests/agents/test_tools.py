@@ -85,7 +85,7 @@ def test_whoever_is_charged_was_told(host, name):
         "void every answer",
         "same question again at the same round",
         "Give a key",
-        "shared by everybody who asks this dataset: take a UUID",
+        "Everybody who asks this dataset shares the keys: use a UUID",
     ):
         assert words in said
     assert "width" in said
@@ -97,7 +97,7 @@ def test_the_width_is_explained(host, name):
     assert "half-width" in said
     assert "All intervals of the whole analysis hold together with probability 1 - beta" in said
     assert "Rates, means by group and AUCs come with an interval only, or as undetermined" in said
-    assert "nothing is promised of the coefficients of a fit" in said
+    assert "nothing is promised about the coefficients of a fit" in said
     assert "differ for sure only if their intervals do not overlap" in said
     assert "ask difference(a, b)" in said
 
@@ -143,7 +143,7 @@ def test_budget(host, dataset):
     for words in (
         "of the budget left",
         "if asked now",
-        f"up to {evenly} answers if asked evenly, if records come one by one",
+        f"up to {evenly} answers if asked evenly while records arrive one by one",
         "at the end",
         "never comes back",
     ):
@@ -168,7 +168,7 @@ def test_an_answer_is_the_librarys(host, dataset, kind):
     assert told.structured_content["analyst"] == "robot"
     text = text_of(told)
     assert text.startswith(str(again).splitlines()[0])
-    for words in ("meaning: ", "cost: ", "of the budget left", "room for"):
+    for words in ("meaning: ", "cost: ", "of the budget left", " left at n = "):
         assert words in text
     assert ("probability 90%" in text) == (kind != "fit")
     spent = dataset.status().budget

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from surehold.agents.tools import ServedGuest
+from surehold.agents.tools import Guest
 from surehold.agents.toolserver import ToolServer
 from surehold.server.app import assembled, guarded, health
 from surehold.server.auth import GuardedRoute
@@ -30,16 +30,13 @@ PATH = "/mcp"
 
 
 def tool_application(service: Service, close: Callable[[], None]) -> FastAPI:
-    """The ASGI application: behind the guard of all routes, the tools instead of the routes.
-
-    It keeps no state of its own: each request stands for itself, before and after a restart.
-    """
-    tools = ToolServer(lambda request: _HttpGuest(service, request.scope))
+    """The ASGI application of the tools, guarded as the routes are; it keeps no state."""
+    tools = ToolServer(lambda request: _guest_of(service, request.scope))
     manager = StreamableHTTPSessionManager(
         tools.server,
         json_response=True,
         stateless=True,
-        # The guard looks at Host and Origin, and at the size, before the SDK does.
+        # GuardedRoute checks Host, Origin and size before the SDK does.
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         max_request_body_size=service.settings.json_bytes,
     )
@@ -61,31 +58,29 @@ def tool_application(service: Service, close: Callable[[], None]) -> FastAPI:
 
 
 def serve_http(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until a signal says so; calls that run are let finish first."""
-    logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every stranger's request
+    """Serve until a signal; calls that run may finish first."""
+    logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every bad request
     HttpServer(guarded(app), ready).run(sockets=[listener])
 
 
-class _HttpGuest(ServedGuest):
+def _guest_of(service: Service, scope: Scope) -> Guest:
     """The caller of a request, whose line in the log names the tool."""
 
-    def __init__(self, service: Service, scope: Scope) -> None:
-        super().__init__(service, scope["surehold.caller"])
-        self._scope = scope
+    def note(tool: str, outcome: str) -> None:
+        scope[TOOL] = (tool, outcome)
 
-    def note(self, tool: str, outcome: str) -> None:
-        self._scope[TOOL] = (tool, outcome)
+    return Guest.of(service, scope["surehold.caller"], note)
 
 
 class _PassedOn(Response):
-    """What the SDK makes of a body that was read already."""
+    """The SDK's response to a body that was read already."""
 
     def __init__(self, manager: StreamableHTTPSessionManager, content: bytes) -> None:
         super().__init__()
         self._manager, self._content = manager, content
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand it on, and then whatever comes after it."""
+        """Pass the body on, and then whatever follows it."""
         waiting: list[Message] = [
             {"type": "http.request", "body": self._content, "more_body": False}
         ]

@@ -1,11 +1,11 @@
-"""What can be asked, on one page that a model can keep in mind."""
+"""The query language on one page, for a model."""
 
 from __future__ import annotations
 
 LANGUAGE = """\
 # What can be asked
 
-A query is a text. It says what to compute of one record; the counting is done for you.
+A query is a text. It says what to compute for one record; the counting is done for you.
 
     age > 65 and city = 'Oslo'                          -- share of records for which it is true
     mean(bmi, 10, 60)                                   -- mean of a number, cut off at 10 and 60
@@ -32,7 +32,7 @@ Compare two rules in one answer: difference((age > 60) = ill, (bmi > 30) = ill)
 Expressions look like SQL: + - * / %, = <> < <= > >=, and or not, between, in (...), is null,
 like 'a%', case when c then x else y end, coalesce, nullif, least, greatest, abs, floor, ceil,
 round, sqrt, cast(x as number), length, lower, upper, starts_with, ends_with, contains. Text
-stands in 'single' quotes, odd column names in "double" ones. A null is not true in a fraction
+is in 'single' quotes, odd column names in "double" ones. A null is not true in a fraction
 and counts as the lower bound in a mean. No subqueries, aggregates, dates, regular expressions,
 exp or ln.
 

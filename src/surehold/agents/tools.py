@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
@@ -33,53 +33,49 @@ from surehold.session import (
 if TYPE_CHECKING:
     from surehold.client import RemoteSession
 
+Note: TypeAlias = Callable[[str, str], None]
+
 _PAGE, _LONGEST_PAGE = 20, 200
 
 
 class Guest:
-    """Somebody who calls tools, and the session through which they ask."""
+    """Somebody who calls tools: the session to look with, and the way to ask.
 
-    def __init__(self, session: Session | RemoteSession, caller: Caller = ANYBODY) -> None:
-        self.session, self.caller = session, caller
+    Questions to a service go the way that requests over HTTP go, through its limits. ``note`` is
+    called with the tool that ran and the outcome.
+    """
 
-    def note(self, tool: str, outcome: str) -> None:
-        """Hear which tool ran, and how it went."""
+    def __init__(
+        self,
+        session: Session | RemoteSession,
+        caller: Caller = ANYBODY,
+        service: Service | None = None,
+        note: Note = lambda tool, outcome: None,
+    ) -> None:
+        self.session, self.caller, self._service, self.note = session, caller, service, note
 
-    def quote(self, query: str, round: int | None) -> Quote:
-        """What an answer would cost."""
-        return self.session.at(round).quote(query)
-
-    def ask(self, query: Query | str, round: int | None, key: str | None) -> Result:
-        """Charge and answer."""
-        result: Result = self.session.at(round).ask(query, key=key)
-        return result
-
-    def ask_many(
-        self, texts: Sequence[str], round: int | None, key: str | None
-    ) -> tuple[Result, ...]:
-        """All of them, or none."""
-        return self.session.at(round).ask_many(texts, key=key)
-
-
-class ServedGuest(Guest):
-    """A caller of a service, whose questions go the way that requests over HTTP go."""
-
-    def __init__(self, service: Service, caller: Caller) -> None:
-        super().__init__(service.session(caller), caller)
-        self._service = service
+    @classmethod
+    def of(cls, service: Service, caller: Caller, note: Note = lambda tool, outcome: None) -> Guest:
+        """A caller of a service."""
+        return cls(service.session(caller), caller, service, note)
 
     def quote(self, query: str, round: int | None) -> Quote:
         """What an answer would cost."""
+        if self._service is None:
+            return self.session.at(round).quote(query)
         return self._service.quote(self.caller, query, round=round)
 
     def ask(self, query: Query | str, round: int | None, key: str | None) -> Result:
         """Charge and answer."""
+        if self._service is None:
+            result: Result = self.session.at(round).ask(query, key=key)
+            return result
         return self._service.ask(self.caller, query, round=round, key=key)
 
-    def ask_many(
-        self, texts: Sequence[str], round: int | None, key: str | None
-    ) -> tuple[Result, ...]:
+    def ask_many(self, texts: list[str], round: int | None, key: str | None) -> tuple[Result, ...]:
         """All of them, or none."""
+        if self._service is None:
+            return self.session.at(round).ask_many(texts, key=key)
         return self._service.ask_many(self.caller, texts, round=round, key=key)
 
 
@@ -122,8 +118,7 @@ class Tool(Arguments):
     @classmethod
     def input_schema(cls) -> dict[str, Any]:
         """The schema of the arguments."""
-        schema = cls.model_json_schema(schema_generator=_Schema)
-        return {"required": [], **schema}
+        return {"required": [], **cls.model_json_schema(schema_generator=_Schema)}
 
     @classmethod
     def output_schema(cls) -> dict[str, Any]:

@@ -27,7 +27,22 @@ logger = logging.getLogger(__name__)
 _AT_ONCE = 16  # calls that run at the same time; others wait
 _ASKS = 64  # and besides those, calls that ask, most of which are only held back
 _SECONDS_TO_FINISH = 20.0
-_LANGUAGE, _PLAN = "surehold://language", "surehold://plan"
+_RESOURCES = {
+    "surehold://language": mcp.Resource(
+        uri="surehold://language",
+        name="language",
+        title="The query language",
+        description="What can be asked, on one page; describe shows it too.",
+        mime_type="text/markdown",
+    ),
+    "surehold://plan": mcp.Resource(
+        uri="surehold://plan",
+        name="plan",
+        title="The plan",
+        description="What was promised before the first answer, as JSON.",
+        mime_type="application/json",
+    ),
+}
 
 
 GuestOf = Callable[[Any], Guest]
@@ -102,33 +117,19 @@ class ToolServer:
     async def _list_resources(
         self, context: ServerRequestContext[Any], params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListResourcesResult:
-        language = mcp.Resource(
-            uri=_LANGUAGE,
-            name="language",
-            title="What can be asked",
-            description="The query language on one page; describe shows it too.",
-            mime_type="text/markdown",
-        )
-        plan = mcp.Resource(
-            uri=_PLAN,
-            name="plan",
-            title="The plan",
-            description="What was promised before the first answer, as JSON.",
-            mime_type="application/json",
-        )
-        return mcp.ListResourcesResult(resources=[language, plan])
+        return mcp.ListResourcesResult(resources=list(_RESOURCES.values()))
 
     async def _read_resource(
         self, context: ServerRequestContext[Any], params: mcp.ReadResourceRequestParams
     ) -> mcp.ReadResourceResult:
-        if str(params.uri) == _LANGUAGE:
-            text, kind = LANGUAGE, "text/markdown"
-        elif str(params.uri) == _PLAN:
+        found = _RESOURCES.get(str(params.uri))
+        if found is None:
+            listed = ", ".join(_RESOURCES)
+            raise MCPError(mcp.INVALID_PARAMS, f"no such resource; there are {listed}")
+        text = LANGUAGE
+        if found.name == "plan":
             text = await anyio.to_thread.run_sync(self._plan, context.request, limiter=self._turns)
-            kind = "application/json"
-        else:
-            raise MCPError(mcp.INVALID_PARAMS, f"no such resource; there are {_LANGUAGE}, {_PLAN}")
-        contents = mcp.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
+        contents = mcp.TextResourceContents(uri=params.uri, mime_type=found.mime_type, text=text)
         return mcp.ReadResourceResult(contents=[contents])
 
     def _plan(self, request: Any) -> str:

@@ -66,13 +66,13 @@ def mcp(
 def _answer(found: Dataset | RemoteSession, analyst: str) -> None:
     """Serve over standard input and output."""
     from surehold.agents.stdio import serve_stdio
-    from surehold.agents.tools import Guest, ServedGuest
+    from surehold.agents.tools import Guest
     from surehold.agents.toolserver import ToolServer
     from surehold.server.service import Caller, Service
     from surehold.session import Dataset
 
     if isinstance(found, Dataset):
-        guest: Guest = ServedGuest(Service(found), Caller(analyst, "analyst"))
+        guest = Guest.of(Service(found), Caller(analyst, "analyst"))
     else:
         guest = Guest(found)
     serve_stdio(ToolServer(lambda request: guest), found.close)
