@@ -77,7 +77,9 @@ def _about_the_cap(problem: Problem, solution: Solution) -> str | None:
 
 
 def _about_splitting(problem: Problem, solution: Solution) -> str | None:
-    must_wait = solution.setting.n0 < solution.setting.n and not _asks_at_the_end(solution)
+    setting = solution.setting
+    asks_at_the_end = isinstance(setting, Batches) and setting.b == 1
+    must_wait = setting.n0 < setting.n and not asks_at_the_end
     if not solution.certificate.is_prompt:
         late = "With split data an answer may have to wait until enough new records have arrived."
         return late if must_wait else None
@@ -93,9 +95,8 @@ def _about_splitting(problem: Problem, solution: Solution) -> str | None:
             f"Splitting the data, fresh records for every query, would give "
             f"{_describe(problem, other)} instead of {_describe(problem, solution)}{late}."
         )
-    evenly = solution.queries * solution.setting.n0 // solution.setting.n
-    is_adaptive = isinstance(solution.setting, Growing)
-    if is_adaptive and problem.unknown == "queries" and other.queries > evenly:
+    evenly = solution.queries * setting.n0 // setting.n
+    if isinstance(setting, Growing) and problem.unknown == "queries" and other.queries > evenly:
         return (
             f"Splitting the data, fresh records for every query, would give {other.queries:,} "
             f"queries; here {evenly:,} fit if asked evenly{late}."
@@ -126,10 +127,6 @@ def _about_the_horizon(problem: Problem, solution: Solution) -> str | None:
         f"instead of {early[1]:,} would fit at n0, and {evenly[0]:,} instead of {evenly[1]:,} "
         "evenly."
     )
-
-
-def _asks_at_the_end(solution: Solution) -> bool:
-    return isinstance(solution.setting, Batches) and solution.setting.b == 1
 
 
 def _about_waiting(problem: Problem, solution: Solution) -> str | None:

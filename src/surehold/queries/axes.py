@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -90,7 +89,8 @@ class Axis:
         """One text for all spellings, which reads back as the same axis."""
         written = canonical(self.operand)
         if self.edges:
-            return f"bins({written}, {_progression(self.edges) or _write_edges(self.edges)})"
+            edges = _progression(self.edges) or ", ".join(map(number, self.edges))
+            return f"bins({written}, {edges})"
         if self.values:
             # The same brackets as for the operand of an `in`.
             values = ", ".join(map(canonical, self.values))
@@ -113,11 +113,8 @@ class Axis:
             reason = f"the cells of {shorten(canonical(self.operand))} are not declared"
             hint = f"write which there are, as in {_BY_HAND}: they are never taken from the records"
             raise InvalidQuery(reason, text, self.operand.position, hint)
-        return Axis(operand, tuple(map(_literal_of, categories)))
-
-
-def _literal_of(category: str | int) -> Literal:
-    return Text(category) if isinstance(category, str) else Number(float(category))
+        literals = (Text(c) if isinstance(c, str) else Number(float(c)) for c in categories)
+        return Axis(operand, tuple(literals))
 
 
 def _label(value: Literal) -> str:
@@ -130,10 +127,6 @@ def _label(value: Literal) -> str:
 
 
 # ------------------------------------------------------------------------------ edges
-
-
-def _write_edges(edges: Iterable[float]) -> str:
-    return ", ".join(map(number, edges))
 
 
 def _progression(edges: tuple[float, ...]) -> str | None:

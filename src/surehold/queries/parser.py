@@ -145,12 +145,13 @@ class Parser:
                 if self._level() == _COMPARE:
                     hint = "join them with and, or set brackets"
                     self.refuse("comparisons do not chain", hint)
-            elif found <= _AND:
-                left = self._connective(left, found)
             else:
                 operator = self.advance().value
                 right = self.expression(found + 1)
-                left = self.limit(Arithmetic(operator, left, right, position=left.position))
+                if found <= _AND:
+                    left = self.limit(join(operator, left, right))
+                else:
+                    left = self.limit(Arithmetic(operator, left, right, position=left.position))
         self._nesting -= 1
         return left
 
@@ -171,11 +172,6 @@ class Parser:
         if self.token.kind not in (Kind.WORD, Kind.SYMBOL):
             return 0
         return _LEVEL_OF.get(self.token.value, 0)
-
-    def _connective(self, left: Expression, level: int) -> Expression:
-        operator = self.advance().value
-        right = self.expression(level + 1)
-        return self.limit(join(operator, left, right))
 
     def _prefix(self, level: int) -> Expression:
         start = self.token.position

@@ -165,8 +165,5 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 def _write_categories(categories: tuple[Category, ...] | None) -> str:
     if not categories:
         return ""
-    return f" in ({', '.join(map(_literal, categories))})"
-
-
-def _literal(category: Category) -> str:
-    return str(category) if isinstance(category, int) else "'" + category.replace("'", "''") + "'"
+    doubled = (c if isinstance(c, int) else "'" + c.replace("'", "''") + "'" for c in categories)
+    return f" in ({', '.join(map(str, doubled))})"

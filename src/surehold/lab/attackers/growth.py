@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
 
 from surehold.lab.analysis import Analysis
 from surehold.lab.attackers.base import STOPS, Attacker, leanings, pace
+from surehold.lab.attackers.votes import SignAttacker
 from surehold.lab.questions import Agreements, Votes
+from surehold.lab.setting import Setting
 
 
 class OptionalStoppingAttacker(Attacker):
@@ -91,38 +92,23 @@ class StaleAttacker(Attacker):
         analysis.ask(Votes(weights), at=held)
 
 
-class AllAtOnceAttacker(Attacker):
-    """Asks everything at one size of the data."""
-
-    kind: ClassVar[str] = "growing"
-
-    def attack(self, analysis: Analysis) -> None:
-        features = np.arange(min(analysis.features, analysis.setting.queries - 1))
-        weights = np.zeros(len(features), dtype=np.int32)
-        for some in pace(analysis, features, [self.size(analysis)]):
-            weights[some] = np.sign(leanings(analysis.ask(Agreements(some))))
-        analysis.ask(Votes(weights))
-
-    @abstractmethod
-    def size(self, analysis: Analysis) -> int:
-        """Which."""
-
-
-class WaitingAttacker(AllAtOnceAttacker):
+class WaitingAttacker(SignAttacker):
     """Waits for the cheapest moment: at n an answer costs each record least, so all go there."""
 
     name: ClassVar[str] = "waiting"
     source: ClassVar[str] = "Surehold; the worst case of the paper's filter (Theorem C.2)"
+    kind: ClassVar[str] = "growing"
 
-    def size(self, analysis: Analysis) -> int:
-        return analysis.setting.n
+    def stops(self, setting: Setting) -> list[int]:
+        return [setting.n]
 
 
-class FloodingAttacker(AllAtOnceAttacker):
+class FloodingAttacker(SignAttacker):
     """Asks all it can at n0, where there are fewest records."""
 
     name: ClassVar[str] = "flooding"
     source: ClassVar[str] = "Surehold; the dearest moment of the paper's filter (Theorem C.2)"
+    kind: ClassVar[str] = "growing"
 
-    def size(self, analysis: Analysis) -> int:
-        return analysis.setting.n0
+    def stops(self, setting: Setting) -> list[int]:
+        return [setting.n0]

@@ -22,9 +22,13 @@ class VotingAttacker(Attacker):
     def attack(self, analysis: Analysis) -> None:
         features = np.arange(min(analysis.features, analysis.setting.queries - 1))
         weights = np.zeros(len(features), dtype=np.int32)
-        for some in pace(analysis, features, analysis.setting.stops(STOPS)):
+        for some in pace(analysis, features, self.stops(analysis.setting)):
             weights[some] = self.weigh(leanings(analysis.ask(Agreements(some))), analysis.n)
         analysis.ask(Votes(weights))
+
+    def stops(self, setting: Setting) -> list[int]:
+        """The sizes at which it asks."""
+        return setting.stops(STOPS)
 
     @abstractmethod
     def weigh(self, leaning: Floats, t: int) -> Weights:
