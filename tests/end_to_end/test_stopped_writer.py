@@ -13,7 +13,7 @@ import pytest
 
 from support.runtime import adaptive_plan, made
 from support.service import PATIENT, Got, running, send
-from surehold.ledger import store
+from surehold.ledger import database
 from surehold.locks import waiting_lock
 
 WRITER = """
@@ -29,7 +29,7 @@ sys.stdin.read()
 def is_writing(path: Path) -> bool:
     """Whether somebody writes to a dataset, or waits for the database to do so."""
     try:
-        with waiting_lock(path / store.LOCK, 0.0):
+        with waiting_lock(path / database.LOCK, 0.0):
             return False
     except TimeoutError:
         return True
@@ -42,7 +42,7 @@ def test_reads_over_http_do_not_wait_for_a_stopped_writer(
 
     That ask would wait for longer than anybody here does, and so would whoever waits for the ask.
     """
-    monkeypatch.setattr(store, "_BUSY_SECONDS", 10 * PATIENT)
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 10 * PATIENT)
     got: list[Got] = []
     with made(tmp_path / "clinic", adaptive_plan(), count=2000) as dataset:
         dataset.session().ask("age > 40")

@@ -147,28 +147,28 @@ def value_of(unit: float, low: float, high: float) -> float:
 def test_a_fraction_has_the_width_of_the_plan_on_both_sides(unit: float) -> None:
     plan = adaptive_plan()
     policy = Policy(plan)
-    bounds = policy.bounds(unit, 0.0, 1.0, 0)
-    assert bounds.width == plan.width == policy.widest(0.0, 1.0, 0)
+    bounds = policy.widths.bounds(unit, 0.0, 1.0, 0)
+    assert bounds.width == plan.width == policy.widths.widest(0.0, 1.0, 0)
     assert bounds.low <= max(0.0, unit - plan.width)
     assert bounds.high >= min(1.0, unit + plan.width)
     assert bounds.low == pytest.approx(max(0.0, unit - plan.width), abs=1e-15)
     assert bounds.high == pytest.approx(min(1.0, unit + plan.width), abs=1e-15)
-    assert dict(policy.terms(unit, 0.0, 1.0, 0)) == dict(plan.terms)
+    assert dict(policy.widths.terms(unit, 0.0, 1.0, 0)) == dict(plan.terms)
 
 
 @given(Units, Ranges, st.sampled_from((adaptive_plan, rare_plan)))
 def test_a_mean_is_scaled_and_widened_by_its_grid(unit: float, ends, make) -> None:
     low, high = ends
     policy, span = Policy(make()), high - low
-    bounds = policy.bounds(unit, low, high, GRID_BITS)
-    plain = policy.bounds(unit, 0.0, 1.0, 0)
+    bounds = policy.widths.bounds(unit, low, high, GRID_BITS)
+    plain = policy.widths.bounds(unit, 0.0, 1.0, 0)
     # The grid, and the rounding of the scaled value to a double.
     rounding = 2 * math.ulp(max(abs(low), abs(high)))
     step = 2.0**-GRID_BITS * span
-    grid = policy.terms(unit, low, high, GRID_BITS)["grid"]
+    grid = policy.widths.terms(unit, low, high, GRID_BITS)["grid"]
     assert grid == pytest.approx(step + rounding, rel=1e-9)
     assert bounds.width == pytest.approx(plain.width * span + step + rounding, rel=1e-12)
-    assert bounds.width <= policy.widest(low, high, GRID_BITS) * (1 + 1e-12)
+    assert bounds.width <= policy.widths.widest(low, high, GRID_BITS) * (1 + 1e-12)
     assert low <= bounds.low <= value_of(unit, low, high) <= bounds.high <= high
     # The grid's own error is half a step; the arithmetic's must fit in the other half.
     step = 2.0**-GRID_BITS * span
@@ -181,7 +181,10 @@ def test_a_mean_is_scaled_and_widened_by_its_grid(unit: float, ends, make) -> No
 @pytest.mark.parametrize(("low", "high", "bits"), [(0.0, 1.0, 0), (10.0, 60.0, GRID_BITS)])
 def test_terms_add_up_to_the_width(make, low: float, high: float, bits: int) -> None:
     policy = Policy(make())
-    terms, bounds = policy.terms(0.4, low, high, bits), policy.bounds(0.4, low, high, bits)
+    terms, bounds = (
+        policy.widths.terms(0.4, low, high, bits),
+        policy.widths.bounds(0.4, low, high, bits),
+    )
     assert sum(terms.values()) == pytest.approx(bounds.width, rel=1e-11)
 
 
@@ -189,14 +192,14 @@ def test_terms_add_up_to_the_width(make, low: float, high: float, bits: int) -> 
 def test_a_lopsided_interval_is_that_of_the_theorem(unit: float) -> None:
     plan = rare_plan()
     policy = Policy(plan)
-    bounds = policy.bounds(unit, 0.0, 1.0, 0)
+    bounds = policy.widths.bounds(unit, 0.0, 1.0, 0)
     below, above = sharp_interval(unit, plan.constants["offset"], plan.constants["epsilon"])
     assert bounds.low <= float(below)
     assert bounds.high >= float(above)
     assert bounds.low == pytest.approx(float(below), abs=1e-15)
     assert bounds.high == pytest.approx(float(above), abs=1e-15)
     assert bounds.width == max(unit - float(below), float(above) - unit)
-    assert bounds.width <= policy.widest(0.0, 1.0, 0)
+    assert bounds.width <= policy.widths.widest(0.0, 1.0, 0)
     assert bounds.low <= unit <= bounds.high
 
 
@@ -204,16 +207,19 @@ def test_lopsided_widths_are_narrow_where_the_plan_said() -> None:
     plan = rare_plan()
     policy = Policy(plan)
     grid = [i / 1000 for i in range(1001)]
-    widths = [policy.bounds(unit, 0.0, 1.0, 0).width for unit in grid]
-    assert policy.bounds(0.02, 0.0, 1.0, 0).width <= plan.width
+    widths = [policy.widths.bounds(unit, 0.0, 1.0, 0).width for unit in grid]
+    assert policy.widths.bounds(0.02, 0.0, 1.0, 0).width <= plan.width
     assert widths == pytest.approx(widths[::-1], rel=1e-9)  # as narrow for near-certain events
-    assert max(widths) <= policy.widest(0.0, 1.0, 0) <= max(widths) * 1.01
+    assert max(widths) <= policy.widths.widest(0.0, 1.0, 0) <= max(widths) * 1.01
 
 
 def test_terms_of_a_lopsided_answer_add_up_to_its_width() -> None:
     policy = Policy(rare_plan())
     for unit in (0.0, 0.02, 0.3, 0.98):
-        terms, bounds = policy.terms(unit, 0.0, 1.0, 0), policy.bounds(unit, 0.0, 1.0, 0)
+        terms, bounds = (
+            policy.widths.terms(unit, 0.0, 1.0, 0),
+            policy.widths.bounds(unit, 0.0, 1.0, 0),
+        )
         assert sum(terms.values()) == pytest.approx(bounds.width, rel=1e-9)
 
 
@@ -222,8 +228,8 @@ def test_a_very_narrow_width_has_room_for_the_rounding_of_its_value() -> None:
     policy = Policy(plan)
     assert plan.width < 1e-4
     for unit in (0.25, 1 / 3, 1.0):
-        bounds = policy.bounds(unit, 0.0, 1.0, 0)
-        assert bounds.width == plan.width + 2.0**-52 == policy.widest(0.0, 1.0, 0)
-        assert sum(policy.terms(unit, 0.0, 1.0, 0).values()) == pytest.approx(bounds.width)
+        bounds = policy.widths.bounds(unit, 0.0, 1.0, 0)
+        assert bounds.width == plan.width + 2.0**-52 == policy.widths.widest(0.0, 1.0, 0)
+        assert sum(policy.widths.terms(unit, 0.0, 1.0, 0).values()) == pytest.approx(bounds.width)
         exact = Fraction(unit) - Fraction(plan.width)
         assert Fraction(bounds.low) <= exact - Fraction(1, 2**54)

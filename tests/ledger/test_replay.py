@@ -308,7 +308,7 @@ def test_others_may_write_while_a_ledger_is_taken_in(batches, tmp_path, monkeypa
 
 
 def test_opening_does_not_wait_for_whoever_writes(clinic, monkeypatch) -> None:
-    monkeypatch.setattr("surehold.ledger.store._BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("surehold.ledger.database._BUSY_SECONDS", 0.05)
     with opened(clinic) as one, one._ledger._writer.writing(), opened(clinic) as other:
         assert other.n == 1950
         assert other.verify().answers == 4

@@ -31,7 +31,7 @@ from support.tampering import (
     write,
 )
 from support.workload import CASES, YOUTH, in_process
-from surehold.ledger.answer_entries import number_told
+from surehold.ledger.answer_entries import number_body
 from surehold.queries import form_of
 
 # By what is told; the register is an entry of its own.
@@ -171,7 +171,7 @@ def test_a_number_with_everything_that_follows_from_it_forged_too(forgery) -> No
 
     def change(body: dict[str, Any]) -> None:
         form = form_of(body["canonical"], schema)
-        body.update(number_told(form, [0.125], policy, body["round"]))
+        body.update(number_body(form, [0.125], policy, body["round"]))
 
     assert forgery.edit("number", change).found is None
 
@@ -230,7 +230,7 @@ def test_a_choice_by_another_mechanism(forgery, name: str, factor: float) -> Non
         body[name] *= factor
         form = form_of(body["canonical"], schema)
         place = (body["round"], body["epsilon"], body["allowance"])
-        body["width"] = policy.selected(form, *place).width
+        body["width"] = policy.widths.selected(form, *place).width
 
     found = forgery.edit("choice", change).found
     assert found is not None
@@ -246,7 +246,7 @@ def test_the_last_digits_of_a_mechanism_may_be_those_of_another_library(forgery)
         body["allowance"] = math.nextafter(body["allowance"], 0.0)
         form = form_of(body["canonical"], schema)
         place = (body["round"], body["epsilon"], body["allowance"])
-        body["width"] = policy.selected(form, *place).width
+        body["width"] = policy.widths.selected(form, *place).width
 
     assert forgery.edit("choice", change).found is None
 

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 import surehold as sh
+from surehold.ledger import database
 from surehold.ledger import store as module
 from surehold.ledger.entries import Entry, State, next_entry
 from surehold.ledger.store import Store
@@ -113,7 +114,7 @@ def test_keys_a_page_at_a_time(store, monkeypatch) -> None:
 
 
 def test_two_connections_write_one_at_a_time(store, path, monkeypatch) -> None:
-    monkeypatch.setattr(module, "_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.05)
     filled(store, 1)
     other = Store(path)
     try:
@@ -211,7 +212,7 @@ def test_a_file_that_is_no_ledger(path, content: bytes) -> None:
 
 def test_a_database_of_somebody_else(path) -> None:
     run(path, "CREATE TABLE entries (seq, kind, body, hash)")
-    with pytest.raises(sh.LedgerCorrupt, match="not a database of Surehold's"):
+    with pytest.raises(sh.LedgerCorrupt, match="not a Surehold database"):
         Store(path)
 
 
@@ -220,7 +221,7 @@ def test_a_database_of_somebody_else(path) -> None:
     [
         ("PRAGMA user_version = 99", "from a newer Surehold"),
         ("PRAGMA user_version = 0", "already exists"),
-        ("PRAGMA application_id = 1", "not a database of Surehold's"),
+        ("PRAGMA application_id = 1", "not a Surehold database"),
     ],
 )
 def test_a_ledger_of_another_format(path, statement: str, says: str) -> None:

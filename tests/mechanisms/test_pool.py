@@ -19,6 +19,8 @@ from surehold.errors import InvalidInput
 from surehold.mechanisms import SystemNoise, noise, system_noise
 
 SOURCE = Path(surehold.__file__).parent
+BATCH = 1024  # what a pool makes ahead
+LOW = BATCH // 2
 
 
 @pytest.fixture
@@ -45,29 +47,37 @@ def wait_for(condition):
 @pytest.mark.usefixtures("counted")
 def test_oldest_first_and_each_once():
     pool = SystemNoise()
-    drawn = pool.draw(3) + pool.draw(0) + pool.draw(noise._LOW - 3)
-    assert drawn == list(range(noise._LOW))
+    drawn = pool.draw(3) + pool.draw(0) + pool.draw(LOW - 3)
+    assert drawn == list(range(LOW))
 
 
 def test_a_draw_makes_nothing_when_the_pool_has_enough(counted):
     pool, me = SystemNoise(), threading.get_ident()
     pool.fill()
-    assert counted.count(me) == noise._BATCH
+    assert counted.count(me) == BATCH
     for _ in range(3):
-        pool.draw(noise._LOW + 1)  # below the mark: somebody else fills
-        wait_for(lambda: len(pool._pool) > noise._LOW + 1 and not pool._refilling)
-    assert counted.count(me) == noise._BATCH
-    assert len(counted) > noise._BATCH
+        pool.draw(LOW + 1)  # below the mark: somebody else fills
+        wait_for(lambda: len(pool._pool) > LOW + 1 and not pool._refilling)
+    assert counted.count(me) == BATCH
+    assert len(counted) > BATCH
 
 
 def test_the_pool_is_filled_by_whole_batches(counted):
     pool = SystemNoise()
-    assert pool.draw(2 * noise._BATCH + 5) == list(range(2 * noise._BATCH + 5))
-    assert counted.count(threading.get_ident()) == 3 * noise._BATCH
+    assert pool.draw(2 * BATCH + 5) == list(range(2 * BATCH + 5))
+    assert counted.count(threading.get_ident()) == 3 * BATCH
     pool.fill()
-    assert counted.count(threading.get_ident()) == 3 * noise._BATCH  # it was not low
+    assert counted.count(threading.get_ident()) == 3 * BATCH  # it was not low
     with pytest.raises(InvalidInput, match="count"):
         pool.draw(-1)
+
+
+def test_without_a_pool_each_draw_makes_what_it_gives(counted, monkeypatch):
+    monkeypatch.setattr(threading.Thread, "start", None)  # it needs none
+    source = SystemNoise(ahead=0)
+    source.fill()
+    assert source.draw(3) + source.draw(0) + source.draw(1) == [0, 1, 2, 3]
+    assert len(counted) == 4
 
 
 def test_without_threads_the_next_draw_fills(counted, monkeypatch):
@@ -76,7 +86,7 @@ def test_without_threads_the_next_draw_fills(counted, monkeypatch):
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
     pool = SystemNoise()
-    assert pool.draw(noise._BATCH) + pool.draw(1) == list(range(noise._BATCH + 1))
+    assert pool.draw(BATCH) + pool.draw(1) == list(range(BATCH + 1))
     assert set(counted) == {threading.get_ident()}
 
 
@@ -87,12 +97,12 @@ def test_a_refill_that_fails_is_tried_again(monkeypatch):
     pool = SystemNoise()
     pool.fill()
     with monkeypatch.context() as patch:
-        patch.setattr(noise, "_batch", lambda: 1 / 0)
-        pool.draw(noise._BATCH)
+        patch.setattr(noise, "_sample", lambda count: 1 / 0)
+        pool.draw(BATCH)
         wait_for(lambda: failures and not pool._refilling)
         with pytest.raises(ZeroDivisionError):
             pool.draw(1)
-    assert pool.draw(1) == [noise._BATCH]
+    assert pool.draw(1) == [BATCH]
 
 
 def test_many_threads_never_share_a_draw():

@@ -110,14 +110,14 @@ def test_only_the_console_prints():
     assert modules_that(prints) == {"cli/console.py", "cli/__init__.py"}
 
 
-def test_only_the_store_says_sqlite3():
+def test_only_the_database_says_sqlite3():
     def says(node):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         return "sqlite3" in names or (
             isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sqlite3")
         )
 
-    assert modules_that(says) == {"ledger/store.py"}
+    assert modules_that(says) == {"ledger/database.py"}
 
 
 def test_files_stay_small():

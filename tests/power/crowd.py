@@ -6,19 +6,19 @@ import json
 import sys
 
 import surehold as sh
-from surehold.ledger import store
+from surehold.ledger import database
 
 
 def main() -> None:
     order = json.loads(sys.stdin.readline())
-    connect = store._connect
+    connect = database._connect
 
     def often(*args: object) -> object:
         connection = connect(*args)
         connection.execute("PRAGMA wal_autocheckpoint = 3")  # so that it happens in a short run
         return connection
 
-    store._connect = often
+    database._connect = often
     for i in range(order["times"]):
         with sh.open(order["dataset"]) as dataset:
             for j in range(3):

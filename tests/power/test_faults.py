@@ -56,7 +56,7 @@ def test_an_append(tmp_path, key) -> None:
 def test_an_ask(tmp_path) -> None:
     said = broken(tmp_path, "ask", "mine")
     assert said["kept"] is None
-    assert "nothing was told" in said["hint"]
+    assert "no answer was returned" in said["hint"]
     assert said["answers"] == 0
     with sh.open(tmp_path / "root" / "data") as dataset:
         spent = dataset.session().budget.spent

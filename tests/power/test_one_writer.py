@@ -20,8 +20,9 @@ import surehold as sh
 from power.disk import operations
 from power.losses import recorder
 from support.runtime import made, opened
+from surehold.ledger.database import LOCK
 from surehold.ledger.ledger import FILE
-from surehold.ledger.store import LOCK, Store
+from surehold.ledger.store import Store
 from surehold.locks import waiting_lock
 
 pytestmark = pytest.mark.skipif(
@@ -75,7 +76,7 @@ def test_commits_and_checkpoints_never_overlap(tmp_path: Path) -> None:
 def test_reading_opening_and_closing_wait_for_nobody(tmp_path, monkeypatch) -> None:
     """A process that was stopped while it writes keeps the lock."""
     made(tmp_path / "data", count=1000).close()
-    monkeypatch.setattr("surehold.ledger.store._BUSY_SECONDS", 600.0)
+    monkeypatch.setattr("surehold.ledger.database._BUSY_SECONDS", 600.0)
     with waiting_lock(tmp_path / "data" / LOCK):
         began = time.monotonic()
         with opened(tmp_path / "data") as dataset:

@@ -35,6 +35,7 @@ from support.touches import Touches
 from support.workload import CASES, YOUTH, in_process
 from surehold.ledger.draft import Draft
 from surehold.session.dataset import Dataset
+from surehold.session.evaluation import Evaluator
 from surehold.session.session import Session
 
 NAMES = ("fraction", "mean", "bins", "rate", "gate", "variance", "select", "fit", "model")
@@ -211,13 +212,13 @@ def test_no_record_is_touched_without_a_charge() -> None:
     run(25, 20)
 
 
-def _touched_first(session: Session, due: Any) -> Any:
+def _touched_first(evaluator: Evaluator, due: Any) -> Any:
     """As an earlier version did: evaluate, then charge and answer in one step."""
-    return session._exact(due, None)
+    return evaluator._exact(due, None)
 
 
 def test_the_machine_finds_evaluations_before_the_charge(monkeypatch) -> None:
-    monkeypatch.setattr(Session, "_known", _touched_first)
+    monkeypatch.setattr(Evaluator, "_known", _touched_first)
     with pytest.raises(AssertionError):
         run(25, 20, phases=[Phase.generate], report_multiple_bugs=False)
 

@@ -15,7 +15,7 @@ from support.runtime import made, records, sql, warm
 from support.workload import CASES, YOUTH
 from surehold.data.calibration import Calibration
 from surehold.data.record_store import RecordStore
-from surehold.session import session as sessions
+from surehold.session import evaluation
 from surehold.session.dataset import Dataset
 from surehold.session.release import MARGIN, REST, SLOT, slot_after
 
@@ -149,13 +149,13 @@ def test_an_interruption_does_not_wait(timed, clock, work):
 
 def test_noise_is_drawn_before_the_wait(timed, clock, monkeypatch):
     """What takes longer for some records than for others comes before the slot ends."""
-    answered = sessions.answered
+    draw_body = evaluation.draw_body
 
     def slow(*args: Any) -> Any:
         clock.pass_by(0.02)
-        return answered(*args)
+        return draw_body(*args)
 
-    monkeypatch.setattr(sessions, "answered", slow)
+    monkeypatch.setattr(evaluation, "draw_body", slow)
     begun = clock.now
     timed.session(fixed_time=True).ask(sh.select(["age > 50", "age > 60"], price=20))
     assert clock.now == ticks(begun + HELD)

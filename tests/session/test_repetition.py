@@ -189,7 +189,7 @@ def test_threads_that_derive_the_same_at_once(dataset) -> None:
 def test_somebody_derives_the_same_between_the_parts_and_what_follows(
     dataset, session, monkeypatch
 ) -> None:
-    real = type(session)._concluded
+    real = type(session)._conclude
     with opened(dataset.path, seed=9) as second:
         other, todo = second.session("bob"), [1]
 
@@ -199,7 +199,7 @@ def test_somebody_derives_the_same_between_the_parts_and_what_follows(
                 other.ask(CASES["rate"].query, key="k")
             return real(self, *args)
 
-        monkeypatch.setattr(type(session), "_concluded", concluded)
+        monkeypatch.setattr(type(session), "_conclude", concluded)
         found = session.ask(CASES["rate"].query, key="k")
         assert (found.recorded, found.analyst) == (True, "bob")
         dataset.verify()

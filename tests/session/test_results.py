@@ -36,14 +36,14 @@ def test_the_last_answers_are_found_without_reading_the_others(
     session.ask_many([f"age > {i}" for i in range(20)])
     monkeypatch.setattr("surehold.ledger.store._PAGE", 2)
     read = []
-    real = Store._all
+    real = Store._rows
 
     def counted(self: Store, *query: object) -> list:
         rows = real(self, *query)
         read.append(len(rows))
         return rows
 
-    monkeypatch.setattr(Store, "_all", counted)
+    monkeypatch.setattr(Store, "_rows", counted)
     assert session.transcript[-1].query == "fraction(age > 19)"
     assert sum(read) <= 4
     read.clear()

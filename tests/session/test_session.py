@@ -239,7 +239,7 @@ def test_a_commit_that_fails_tells_nothing_and_charges_nothing(
     session.ask("age > 1")
     before, spent = contents(clinic.path), session.budget.spent
     commits.fail = "before"
-    with pytest.raises(sh.StorageFailed, match="nothing was told"):
+    with pytest.raises(sh.StorageFailed, match="no answer was returned"):
         session.ask("age > 50", key=key)
     assert contents(clinic.path) == before
     assert session.budget.spent == spent

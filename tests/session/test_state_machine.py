@@ -481,9 +481,9 @@ def of_another_round(query: Any, parts: Any, ledger: Ledger) -> Any:
     first: dict[str, int] = {}
     for entry in ledger.store.entries():
         first.setdefault(entry.read().get("canonical", ""), entry.seq)
-    told = REAL["derived_told"](query, parts, ledger)
+    told = REAL["derived_body"](query, parts, ledger)
     try:
-        return REAL["derived_told"](query, [first[part.canonical] for part in query.parts], ledger)
+        return REAL["derived_body"](query, [first[part.canonical] for part in query.parts], ledger)
     except ValueError:  # of two rounds
         return told
 
@@ -500,7 +500,7 @@ REAL: dict[str, Any] = {
     "exact": RecordStore.exact,
     "take": Draft._take,
     "add_derived": Draft.add_derived,
-    "derived_told": sessions.derived_told,
+    "derived_body": sessions.derived_body,
 }
 
 MUTANTS: dict[str, tuple[Any, str, Any]] = {
@@ -522,7 +522,7 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "appends that wait for no seal": (Store, "drop_pending", lambda self, stop: None),
     "a table charged as one answer": (NumberForm, "price", property(lambda form: 1)),
     "cells that are not counted": (NumberForm, "slots", property(lambda form: 1)),
-    "a derived answer of another round": (sessions, "derived_told", of_another_round),
+    "a derived answer of another round": (sessions, "derived_body", of_another_round),
     "a selection that is free": (Draft, "_take", free(SelectForm)),
     "a fit that is free": (Draft, "_take", free(FitForm)),
     "a derived answer that is charged": (Draft, "add_derived", charged_derived),

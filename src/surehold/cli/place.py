@@ -74,6 +74,9 @@ def session_on(
 
         name = "analyst" if analyst is None else analyst
         if isinstance(found, Dataset):
+            from surehold.mechanisms import SystemNoise
+
+            found.noise = found.noise or SystemNoise(ahead=0)  # a command asks once: no pool
             asking: Session | RemoteSession = found.session(name, fixed_time=fixed_time)
         else:
             asking = found

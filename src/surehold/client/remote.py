@@ -33,8 +33,8 @@ from surehold.session import (
     Verification,
 )
 from surehold.session.dataset import append_again
+from surehold.session.keys import check_text
 from surehold.session.outlook import Outlook
-from surehold.session.session import checked_text
 
 if TYPE_CHECKING:
     from surehold.data.record_store import Progress
@@ -282,7 +282,7 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
     ) -> dict[str, Any]:
         """Send questions, and before them the models that they are about."""
         if key is not None:
-            body = {**body, "key": checked_text("key", key)}
+            body = {**body, "key": check_text("key", key)}
         models = {name: one for query in asked for name, one in payloads_of(query).items()}
         if_lost = _MAY_BE_CHARGED if self._held is None else _AT_ROUND
         request = Request(
@@ -339,7 +339,7 @@ def _renamed(result: Result, query: Query | str) -> Result:
 
 def _checked_header(key: str) -> str:
     """A key that a header can carry as it is."""
-    key = checked_text("key", key)
+    key = check_text("key", key)
     if not key.isascii() or key != key.strip():
         required = "of ASCII characters and without blanks around it, to be sent with an append"
         raise InvalidInput("key", required, key)

@@ -17,7 +17,7 @@ from surehold.data.in_flight import InFlight
 from surehold.data.known_sums import KnownSums, Totals
 from surehold.data.model_store import ModelStore
 from surehold.data.records import Row, dump_rows, load_rows
-from surehold.data.segments import FOLDER, RECORDS, SegmentWriter, read_segments, sweep
+from surehold.data.segments import FOLDER, RECORDS, SegmentWriter, check_bytes, read_segments, sweep
 from surehold.data.sources import Batch, as_frame, batches
 from surehold.data.statistics import Statistic
 from surehold.errors import InvalidInput, LedgerCorrupt
@@ -233,6 +233,19 @@ class RecordStore:
         """So many records from ``start`` on as JSON rows: what a small append is hashed by."""
         stop = start + count
         return dump_rows(self._snapshot(stop).frame(start, stop).rows())
+
+    def check_bytes(self) -> None:
+        """Raise LedgerCorrupt if a segment does not hold the bytes it is named for."""
+        for segment in self._ledger.store.segments():
+            check_bytes(self._folder, segment)
+
+    def content_hash(self, segments: Sequence[Segment]) -> str:
+        """The hash of the records of some segments, by their values."""
+        likeness = Likeness(self._ledger.schema)
+        for segment in segments:
+            [frame] = read_segments(self._folder, [segment])
+            likeness.take(frame)
+        return likeness.digest
 
     def _snapshot(self, t: int) -> PolarsEngine:
         """All records of that round, and what came since; nothing is added to it.

@@ -175,7 +175,7 @@ def check(
         n0=plan.n if plan.batches == 1 else plan.n0,
         n=plan.n,
         queries=queries,
-        alpha=min(policy.widest(0.0, 1.0, 0), 0.999),
+        alpha=min(policy.widths.widest(0.0, 1.0, 0), 0.999),
         beta=plan.beta,
         repeats=repeats,
         seed=seed,

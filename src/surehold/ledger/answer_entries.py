@@ -1,4 +1,4 @@
-"""From noisy numbers to what is told: one function for each kind of answer.
+"""From noisy numbers to the body of an entry: one function for each kind of answer.
 
 They are called when an answer is written, and again when it is replayed: what an entry says is a
 function of its noisy numbers, its query, the plan and the round.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from surehold.errors import LedgerCorrupt
@@ -20,16 +19,11 @@ if TYPE_CHECKING:
     from surehold.ledger.ledger import Ledger
 
 
-_alike = partial(math.isclose, rel_tol=1e-9)
-
-
-def number_told(
-    form: NumberForm, units: Sequence[float], policy: Policy, round: int
-) -> dict[str, Any]:
+def number_body(form: NumberForm, units: Sequence[float], policy: Policy, t: int) -> dict[str, Any]:
     """One number with its interval, from a noisy unit in [0, 1]."""
     [unit] = units
-    span = form.span_at(round)
-    bounds = policy.bounds(unit, form.low, form.high, form.bits, span)
+    span = form.span_at(t)
+    bounds = policy.widths.bounds(unit, form.low, form.high, form.bits, span)
     return {
         "kind": "number",
         "low": form.low,
@@ -44,9 +38,7 @@ def number_told(
     }
 
 
-def table_told(
-    form: NumberForm, units: Sequence[float], policy: Policy, round: int
-) -> dict[str, Any]:
+def table_body(form: NumberForm, units: Sequence[float], policy: Policy, t: int) -> dict[str, Any]:
     """The noisy units of all cells, in order; their intervals follow from them."""
     assert form.labels is not None
     if len(units) != len(form.labels):
@@ -55,16 +47,16 @@ def table_told(
         "kind": "table",
         "low": form.low,
         "high": form.high,
-        "span": form.span_at(round),
+        "span": form.span_at(t),
         "bits": form.bits,
         "units": list(units),
-        "width": policy.width_of(form, round),
+        "width": policy.widths.of_form(form, t),
         "sigma": policy.mechanism.sigma,
     }
 
 
-def choice_told(
-    form: SelectForm, chosen: int, epsilon: float, allowance: float, policy: Policy, round: int
+def choice_body(
+    form: SelectForm, chosen: int, epsilon: float, allowance: float, policy: Policy, t: int
 ) -> dict[str, Any]:
     """Which candidate was chosen, and by how much its loss can exceed the best one's."""
     if not 0 <= chosen < len(form.candidates):
@@ -74,22 +66,22 @@ def choice_told(
         "chosen": chosen,
         "epsilon": epsilon,
         "allowance": allowance,
-        "width": policy.selected(form, round, epsilon, allowance).width,
+        "width": policy.widths.selected(form, t, epsilon, allowance).width,
     }
 
 
-def _choice_again(
-    form: SelectForm, body: Mapping[str, Any], policy: Policy, round: int
+def _recompute_choice(
+    form: SelectForm, body: Mapping[str, Any], policy: Policy, t: int
 ) -> dict[str, Any]:
     """Its parameter and its allowance are worked out by libraries, whose last digits may differ."""
-    again = policy.selection(form, round)
+    again = policy.widths.selection(form, t)
     epsilon, allowance = float(body["epsilon"]), float(body["allowance"])
-    if not (_alike(epsilon, again.epsilon) and _alike(allowance, again.allowance)):
+    if not (math.isclose(epsilon, again.epsilon) and math.isclose(allowance, again.allowance)):
         raise ValueError("another mechanism than the one that was charged")
-    return choice_told(form, body["chosen"], epsilon, allowance, policy, round)
+    return choice_body(form, body["chosen"], epsilon, allowance, policy, t)
 
 
-def fit_told(form: FitForm, coefficients: Sequence[float]) -> dict[str, Any]:
+def fit_body(form: FitForm, coefficients: Sequence[float]) -> dict[str, Any]:
     """The coefficients of a fit, as they came out."""
     whole = len(coefficients) == 1 + len(form.features) and all(map(math.isfinite, coefficients))
     if not whole:
@@ -97,23 +89,23 @@ def fit_told(form: FitForm, coefficients: Sequence[float]) -> dict[str, Any]:
     return {"kind": "fit", "coefficients": [float(one) for one in coefficients]}
 
 
-def numbers_told(
-    form: NumberForm, units: Sequence[float], policy: Policy, round: int
+def numbers_body(
+    form: NumberForm, units: Sequence[float], policy: Policy, t: int
 ) -> dict[str, Any]:
     """One number, or a table of them."""
-    tell = number_told if form.labels is None else table_told
-    return tell(form, units, policy, round)
+    build = number_body if form.labels is None else table_body
+    return build(form, units, policy, t)
 
 
-def told_again(form: Form, body: Mapping[str, Any], policy: Policy, round: int) -> dict[str, Any]:
-    """What the noisy numbers of an entry tell, worked out once more."""
+def recompute_body(form: Form, body: Mapping[str, Any], policy: Policy, t: int) -> dict[str, Any]:
+    """The body that follows from the noisy numbers of an entry, worked out once more."""
     match form:
         case NumberForm():
-            return numbers_told(form, units_of(body), policy, round)
+            return numbers_body(form, units_of(body), policy, t)
         case SelectForm():
-            return _choice_again(form, body, policy, round)
+            return _recompute_choice(form, body, policy, t)
         case FitForm():
-            return fit_told(form, body["coefficients"])
+            return fit_body(form, body["coefficients"])
         case _:
             raise NotImplementedError(type(form).__name__)
 
@@ -127,7 +119,7 @@ def units_of(body: Mapping[str, Any]) -> list[float]:
 
 
 def body_of(entry: Entry) -> dict[str, Any]:
-    """What an entry says; an answer from before there were several kinds is a number."""
+    """The body of an entry; an answer from before there were several kinds is a number."""
     body = entry.read()
     if entry.kind == "answer" and "kind" not in body:
         return {**body, "kind": "number", "span": body["high"] - body["low"]}
@@ -140,13 +132,13 @@ def scaled(unit: float, low: float, high: float, span: float) -> float:
 
 
 def readings(entry: Entry, policy: Policy) -> list[Reading]:
-    """The numbers that an entry tells, each with its interval."""
+    """The numbers of an entry, each with its interval."""
     body = body_of(entry)
     if body["kind"] == "table":
         low, high, bits, span = (body[name] for name in ("low", "high", "bits", "span"))
         found = []
         for unit in units_of(body):
-            bounds = policy.bounds(unit, low, high, bits, span)
+            bounds = policy.widths.bounds(unit, low, high, bits, span)
             found.append(Reading(scaled(unit, low, high, span), (bounds.low, bounds.high)))
         return found
     if body["kind"] == "means":
@@ -156,7 +148,7 @@ def readings(entry: Entry, policy: Policy) -> list[Reading]:
     return [Reading(body["value"], None if interval is None else (interval[0], interval[1]))]
 
 
-def derived_told(query: Derived, parts: Sequence[int], ledger: Ledger) -> dict[str, Any]:
+def derived_body(query: Derived, parts: Sequence[int], ledger: Ledger) -> dict[str, Any]:
     """What follows from the entries of the parts, which are those it asks for, at one round."""
     entries = [_entry(ledger, seq) for seq in parts]
     rounds = {entry.read()["round"] for entry in entries}

@@ -147,7 +147,7 @@ class Draft(View):
             self.store.drop_charged(asked)
             self._new_charged.pop(asked, None)
             key = None  # the charge has it
-        left = self.policy.answers_left(self.filter, round, after.answers)
+        left = self.policy.answers_left(self.filter, round, self.plan.queries - after.answers)
         told = {**body, **paid, "left": left}
         return self._add_told("answer", told, form.canonical, round, key, after)
 
@@ -156,8 +156,7 @@ class Draft(View):
         units = self.policy.charge(form, round)
         self.filter.charge(round, units)
         more = self._rounds.get(round, RoundTotals(round, 0, 0))
-        answers, price = more.answers + form.slots, more.price + form.price
-        self._rounds[round] = RoundTotals(round, answers, price)
+        self._rounds[round] = more.plus(form.slots, form.price)
         self._spending[analyst] = self.spent_by(analyst).plus(units, form.slots)
         return units, self.state.charged(units, self._now(), form.slots)
 

@@ -18,13 +18,13 @@ from typing import Protocol
 class Filter(Protocol):
     """Decides by sizes and charges alone. Units are those of :mod:`surehold.mechanisms.charge`."""
 
-    def remaining(self, round: int) -> int:
+    def remaining(self, t: int) -> int:
         """The largest charge that fits at a round."""
 
-    def admits(self, round: int, units: int) -> bool:
+    def admits(self, t: int, units: int) -> bool:
         """Whether a charge fits."""
 
-    def charge(self, round: int, units: int) -> None:
+    def charge(self, t: int, units: int) -> None:
         """Take an admitted charge off."""
 
 
@@ -60,10 +60,10 @@ class RecordFilter:
         for node in range(self._leaves - 1, 0, -1):
             self._least[node] = min(self._least[2 * node], self._least[2 * node + 1])
 
-    def remaining(self, round: int) -> int:
+    def remaining(self, t: int) -> int:
         """The largest charge that fits at a round: the least that is left of the records in it."""
         taken, least = 0, None
-        for node, is_whole in self._path(round):
+        for node, is_whole in self._path(t):
             if is_whole:
                 here = self._least[node] - taken
                 least = here if least is None else min(least, here)
@@ -72,16 +72,16 @@ class RecordFilter:
         assert least is not None
         return least
 
-    def admits(self, round: int, units: int) -> bool:
+    def admits(self, t: int, units: int) -> bool:
         """Whether a charge fits."""
-        return units <= self.remaining(round)
+        return units <= self.remaining(t)
 
-    def charge(self, round: int, units: int) -> None:
+    def charge(self, t: int, units: int) -> None:
         """Charge every record up to the round."""
-        if not 0 <= units <= self.remaining(round):
+        if not 0 <= units <= self.remaining(t):
             raise ValueError("a charge that was not admitted")
         partial = []
-        for node, is_whole in self._path(round):
+        for node, is_whole in self._path(t):
             if is_whole:
                 self._least[node] -= units
                 self._taken[node] += units
@@ -91,12 +91,12 @@ class RecordFilter:
             below = min(self._least[2 * node], self._least[2 * node + 1])
             self._least[node] = below - self._taken[node]
 
-    def _path(self, round: int) -> list[tuple[int, bool]]:
+    def _path(self, t: int) -> list[tuple[int, bool]]:
         """The nodes that make up the pieces in a round, and those above that are only partly in.
 
         From the root down to the last piece in it: a left child on the way is wholly in.
         """
-        stop = bisect_right(self._firsts, round)
+        stop = bisect_right(self._firsts, t)
         path: list[tuple[int, bool]] = []
         node, size = 1, self._leaves
         while stop < size:
@@ -117,19 +117,19 @@ class CappedFilter:
     def __init__(self, whole: Filter, most: int) -> None:
         self._whole, self._most = whole, most
 
-    def remaining(self, round: int) -> int:
+    def remaining(self, t: int) -> int:
         """What is left of both."""
-        return max(0, min(self._whole.remaining(round), self._most))
+        return max(0, min(self._whole.remaining(t), self._most))
 
-    def admits(self, round: int, units: int) -> bool:
+    def admits(self, t: int, units: int) -> bool:
         """Whether a charge fits both."""
-        return units <= self.remaining(round)
+        return units <= self.remaining(t)
 
-    def charge(self, round: int, units: int) -> None:
+    def charge(self, t: int, units: int) -> None:
         """Take an admitted charge off both."""
         if units > self._most:
             raise ValueError("a charge that was not admitted")
-        self._whole.charge(round, units)
+        self._whole.charge(t, units)
         self._most -= units
 
 
@@ -142,19 +142,19 @@ class FixedFilter:
     def __init__(self, budgets: Mapping[int, int]) -> None:
         self._left = dict(budgets)
 
-    def remaining(self, round: int) -> int:
+    def remaining(self, t: int) -> int:
         """What is left of a round's budget."""
-        return self._left[round]
+        return self._left[t]
 
-    def admits(self, round: int, units: int) -> bool:
+    def admits(self, t: int, units: int) -> bool:
         """Whether a charge fits."""
-        return units <= self._left[round]
+        return units <= self._left[t]
 
-    def charge(self, round: int, units: int) -> None:
+    def charge(self, t: int, units: int) -> None:
         """Charge a round."""
-        if not 0 <= units <= self._left[round]:
+        if not 0 <= units <= self._left[t]:
             raise ValueError("a charge that was not admitted")
-        self._left[round] -= units
+        self._left[t] -= units
 
 
 class UncommittedFilter:
@@ -164,21 +164,21 @@ class UncommittedFilter:
         self._whole = whole
         self._round, self._units = 0, 0
 
-    def remaining(self, round: int) -> int:
+    def remaining(self, t: int) -> int:
         """What is left after the charges, all of which expose the records of the same round."""
-        if self._units and round != self._round:
+        if self._units and t != self._round:
             raise ValueError("charges of one transaction are at one round")
-        return self._whole.remaining(round) - self._units
+        return self._whole.remaining(t) - self._units
 
-    def admits(self, round: int, units: int) -> bool:
+    def admits(self, t: int, units: int) -> bool:
         """Whether a charge fits."""
-        return units <= self.remaining(round)
+        return units <= self.remaining(t)
 
-    def charge(self, round: int, units: int) -> None:
+    def charge(self, t: int, units: int) -> None:
         """Note an admitted charge."""
-        if not 0 <= units <= self.remaining(round):
+        if not 0 <= units <= self.remaining(t):
             raise ValueError("a charge that was not admitted")
-        self._round, self._units = round, self._units + units
+        self._round, self._units = t, self._units + units
 
     def commit(self) -> Filter:
         """Take the charges off the other filter."""

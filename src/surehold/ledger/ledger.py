@@ -169,8 +169,7 @@ class Ledger(View):
         policy, counts = self.policy, store.rounds()
         if policy.rounds and not {total.round for total in counts} <= set(policy.rounds):
             raise LedgerCorrupt(_WHAT, "its index has rounds that are not in the plan")
-        charge = policy.mechanism.charge
-        return [(total.round, total.price * charge(total.round)) for total in counts]
+        return [(total.round, total.price * policy.unit_charge(total.round)) for total in counts]
 
     def _check_ends(self) -> None:
         """The head follows what is before it, and belongs to what was created."""

@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
-from surehold.data.content_hash import Likeness
-from surehold.data.segments import FOLDER, check_bytes, read_segments
 from surehold.errors import LedgerCorrupt, StorageFailed, SureholdError
-from surehold.ledger.answer_entries import body_of, derived_told, told_again
+from surehold.ledger.answer_entries import body_of, derived_body, recompute_body
 from surehold.ledger.draft import content_of, content_of_files, contents_of, day_of
 from surehold.ledger.entries import GENESIS, Entry, State
 from surehold.ledger.ledger import Ledger
@@ -21,8 +19,18 @@ from surehold.queries import Declared, Derived, Form, form_of, query_of
 
 _WHAT = "the ledger"
 
-Rows = Callable[[int, int], str]
-"""The text of ``count`` records from ``start`` on, as the append that brought them kept it."""
+
+class Records(Protocol):
+    """What a replay needs of the records: ``RecordStore`` in surehold.data."""
+
+    def check_bytes(self) -> None:
+        """Raise LedgerCorrupt if a segment does not hold the bytes it is named for."""
+
+    def text(self, start: int, count: int) -> str:
+        """Records from ``start`` on, as the small append that brought them kept them."""
+
+    def content_hash(self, segments: Sequence[Segment]) -> str:
+        """The hash of the records of some segments, by their values."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +43,9 @@ class Replayed:
     segments: tuple[Segment, ...]
 
 
-def replay(ledger: Ledger, rows: Rows, progress: Callable[[int], None] | None = None) -> Replayed:
+def replay(
+    ledger: Ledger, records: Records, progress: Callable[[int], None] | None = None
+) -> Replayed:
     """Go through every entry up to the present head; raises LedgerCorrupt at the first wrong one.
 
     Other processes may go on writing meanwhile: what they add is not looked at.
@@ -43,13 +53,11 @@ def replay(ledger: Ledger, rows: Rows, progress: Callable[[int], None] | None = 
     damage = ledger.store.damage()
     if damage is not None:
         raise LedgerCorrupt(_WHAT, damage)
-    # First of all: bytes that are not those that were written can crash whoever reads them.
-    for segment in ledger.store.segments():
-        check_bytes(ledger.folder / FOLDER, segment)
+    records.check_bytes()  # first of all: bytes that were changed can crash whoever reads them
     with ledger.store.lock:
         ledger.refresh()
         head, live = ledger.head, ledger.filter.remaining(ledger.policy.first_round)
-    checker = _Replay(ledger, rows)
+    checker = _Replay(ledger, records)
     for entry in ledger.store.entries():
         if entry.seq > head.seq:
             break
@@ -68,9 +76,8 @@ def replay(ledger: Ledger, rows: Rows, progress: Callable[[int], None] | None = 
 class _Replay:
     """The state as the entries build it up."""
 
-    def __init__(self, ledger: Ledger, rows: Rows) -> None:
-        self._ledger = ledger
-        self._rows = rows
+    def __init__(self, ledger: Ledger, records: Records) -> None:
+        self._ledger, self._records = ledger, records
         self._filter = ledger.policy.new_filter()
         self._hash = GENESIS
         self._seq = 0
@@ -124,39 +131,34 @@ class _Replay:
                 self._check_tables()
 
     def _check_tables(self) -> None:
-        ledger = self._ledger
-        ledger.check_sums()
-        if ledger.store.segments() != self.segments:
+        store = self._ledger.store
+        self._ledger.check_sums()
+        if store.segments() != self.segments:
             raise LedgerCorrupt("the manifest", "it lists other segments than the entries")
-        if ledger.store.rounds() != [self._rounds[round] for round in sorted(self._rounds)]:
-            raise LedgerCorrupt(_WHAT, "its count of answers by round is not that of its entries")
-        if ledger.store.spending() != self._spending:
-            raise LedgerCorrupt(_WHAT, "what its analysts were charged is not what its entries say")
-        if ledger.store.questions() != self._questions:
-            raise LedgerCorrupt(_WHAT, "its index does not have as many answers as its entries")
-        if ledger.store.keys() != self._keys:
-            raise LedgerCorrupt(_WHAT, "its index does not have as many keys as its entries")
+        by_round = [self._rounds[t] for t in sorted(self._rounds)]
+        _must(store.rounds() == by_round, "its index has other answers by round than its entries")
+        same_spending = store.spending() == self._spending
+        _must(same_spending, "its index charges analysts otherwise than its entries do")
+        _must(store.questions() == self._questions, "its index has other answers than its entries")
+        _must(store.keys() == self._keys, "its index has other keys than its entries")
         last = max((day for _, day in self._free), default=0)
-        if ledger.store.all_free_entries() != {
-            (analyst, day): count for (analyst, day), count in self._free.items() if day == last
-        }:
-            raise LedgerCorrupt(_WHAT, "its count of free entries is not that of its entries")
-        self._check_contents(ledger.store.contents())
-        if ledger.store.unanswered() != self._unanswered():
-            raise LedgerCorrupt(_WHAT, "its index has other unanswered charges than its entries")
+        free = {who: count for who, count in self._free.items() if who[1] == last}
+        _must(store.all_free_entries() == free, "its index has other free entries than its entries")
+        self._check_contents(store.contents())
+        same_unanswered = store.unanswered() == self._unanswered()
+        _must(same_unanswered, "its index has other unanswered charges than its entries")
 
     def _check_contents(self, found: dict[str, int]) -> None:
-        """What appends are known again by: all that entries say, and nothing that none says."""
+        """The content hashes of appends: all that entries say, and nothing that none says."""
         is_known = all(
             seq in (self._contents.get(content), self._alike.get(content))
             for content, seq in found.items()
         )
-        if not is_known or not self._contents.keys() <= found.keys():
-            reason = "its index of what was appended before is not that of its entries"
-            raise LedgerCorrupt(_WHAT, reason)
+        is_whole = is_known and self._contents.keys() <= found.keys()
+        _must(is_whole, "its index has other appends than its entries")
 
     def _unanswered(self) -> int:
-        """How many charges have no answer, each of which the index leads to."""
+        """How many charges have no answer; the index must lead to each of them."""
         for seq, body in self._charged.items():
             found = self._ledger.charged(str(body["canonical"]), int(body["round"]))
             _must(found is not None and found.seq == seq, "the index does not lead to its charge")
@@ -177,7 +179,7 @@ class _Replay:
             for segment in segments:
                 state = self._sealed(state, segment)
             _must(self._end == start + count, "its files do not hold its records")
-            alike = self._likeness(segments)
+            alike = self._records.content_hash(segments)
             _must(body.get("likeness", alike) == alike, "its likeness is not that of its records")
             if "likeness" not in body:
                 self._alike.setdefault(alike, entry.seq)
@@ -186,22 +188,14 @@ class _Replay:
             _must(body["content"] == content_of(text), "its records are not those it brought")
         for content in contents_of(body):
             self._contents.setdefault(content, entry.seq)
-        if body.get("key") is not None:
-            self._check_key(body["key"], entry.seq)
+        self._check_own_key(body, entry)
         return state
-
-    def _likeness(self, segments: Sequence[Segment]) -> str:
-        likeness = Likeness(self._ledger.schema)
-        for segment in segments:
-            [frame] = read_segments(self._ledger.folder / FOLDER, [segment])
-            likeness.take(frame)
-        return likeness.digest
 
     def _text(self, start: int, count: int) -> str:
         """What a small append brought: as it waits in the database, not as it is in memory."""
         part = self._pending.get(start)
         if part is None:  # it is in a segment
-            return self._rows(start, count)
+            return self._records.text(start, count)
         _must(part.count == count, "its pending records are of another number")
         return part.rows
 
@@ -240,31 +234,28 @@ class _Replay:
 
     def _take(self, body: dict[str, Any], form: Form) -> State:
         """Charge for a query, as it was charged; the state after that."""
-        policy, round = self._ledger.policy, int(body["round"])
-        units = policy.charge(form, round)
+        policy, t = self._ledger.policy, int(body["round"])
+        units = policy.charge(form, t)
         _must(body["charge"] == str(units), "its charge is not that of its query and round")
-        _must(self._filter.admits(round, units), "its charge did not fit")
+        _must(self._filter.admits(t, units), "its charge did not fit")
         state = self.state.charged(units, 0.0, form.slots)
         _must(state.answers <= self._ledger.plan.queries, "the plan has no more answers")
-        self._filter.charge(round, units)
-        totals = self._rounds.get(round, RoundTotals(round, 0, 0))
-        price = totals.price + form.price
-        self._rounds[round] = RoundTotals(round, totals.answers + form.slots, price)
-        analyst = body["analyst"]
-        spent = self._spending.get(analyst, Spent(0, 0))
-        self._spending[analyst] = spent.plus(units, form.slots)
+        self._filter.charge(t, units)
+        totals = self._rounds.get(t, RoundTotals(t, 0, 0))
+        self._rounds[t] = totals.plus(form.slots, form.price)
+        spent = self._spending.get(body["analyst"], Spent(0, 0))
+        self._spending[body["analyst"]] = spent.plus(units, form.slots)
         return state
 
     def _charge(self, body: dict[str, Any], entry: Entry) -> State:
         state = self._take(body, self._form(body))
         self._check_asked(body, entry)
         self._charged[entry.seq] = body
-        if body.get("key") is not None:
-            self._check_key(body["key"], entry.seq)
+        self._check_own_key(body, entry)
         return state
 
     def _answer(self, body: dict[str, Any], entry: Entry) -> State:
-        policy, round, form = self._ledger.policy, int(body["round"]), self._form(body)
+        t, form = int(body["round"]), self._form(body)
         if "charged" in body:
             charge = self._charged.pop(body["charged"], None)
             _must(charge is not None, "it was not charged, or was answered before")
@@ -274,31 +265,28 @@ class _Replay:
             state = self.state
         else:
             state = self._take(body, form)
-            if body.get("key") is not None:
-                self._check_key(body["key"], entry.seq)
-        told = told_again(form, body, policy, round)
-        _must(told["kind"] != "choice" or isinstance(body["name"], str), "it has no name")
-        for name, value in told.items():
+            self._check_own_key(body, entry)
+        again = recompute_body(form, body, self._ledger.policy, t)
+        _must(again["kind"] != "choice" or isinstance(body["name"], str), "it has no name")
+        for name, value in again.items():
             _must(body[name] == value, f"its {name} is not what its noisy number gives")
-        self._check_told(body, entry, policy.answers_left(self._filter, round, state.answers))
+        self._check_result(body, entry, state)
         return state
 
     def _derived(self, body: dict[str, Any], entry: Entry) -> State:
-        canonical, round = str(body["canonical"]), int(body["round"])
+        canonical = str(body["canonical"])
         query = query_of(canonical)
         _must(isinstance(query, Derived) and query.canonical == canonical, "it is no such query")
         assert isinstance(query, Derived)
         parts = [int(part) for part in body["parts"]]
         _must(all(part < entry.seq for part in parts), "its parts come after it")
-        told = derived_told(query, parts, self._ledger)
-        for name, value in told.items():
+        for name, value in derived_body(query, parts, self._ledger).items():
             _must(body[name] == value, f"its {name} does not follow from its parts")
-        rounds = {self._ledger.store.entry(part).read()["round"] for part in parts}  # type: ignore[union-attr]  # derived_told found them
-        _must(rounds == {round}, "its round is not that of its parts")
-        left = self._ledger.policy.answers_left(self._filter, round, self.state.answers)
-        self._check_told(body, entry, left)
-        if body.get("key") is not None:
-            self._check_key(body["key"], entry.seq)
+        first = self._ledger.store.entry(parts[0])
+        assert first is not None  # derived_body found all of them, at one round
+        _must(first.read()["round"] == int(body["round"]), "its round is not that of its parts")
+        self._check_result(body, entry, self.state)
+        self._check_own_key(body, entry)
         if body.get("free"):
             self._count_free(body, entry)
         return self.state
@@ -307,15 +295,17 @@ class _Replay:
         self._free[str(body["analyst"]), day_of(entry.state().time)] += 1
 
     def _check_asked(self, body: dict[str, Any], entry: Entry) -> None:
-        """What is the same for whatever an analyst asked."""
+        """What every charge and every answer has."""
         named = isinstance(body["query"], str) and isinstance(body["analyst"], str)
         _must(named, "it does not say who asked what")
         _must(type(body["round"]) is int, "its round is not a whole number")
         _must(body["time"] == entry.state().time, "its time is not that of the state after it")
 
-    def _check_told(self, body: dict[str, Any], entry: Entry, left: int) -> None:
-        """What is the same for whatever an analyst was told."""
+    def _check_result(self, body: dict[str, Any], entry: Entry, state: State) -> None:
+        """What every answer has; ``state`` is the one after it."""
         self._check_asked(body, entry)
+        policy, unasked = self._ledger.policy, self._ledger.plan.queries - state.answers
+        left = policy.answers_left(self._filter, body["round"], unasked)
         _must(body["left"] == left, "it left another number of answers")
         found = self._ledger.store.asked(question(str(body["canonical"]), int(body["round"])))
         _must(found is not None and found.seq == entry.seq, "the index does not lead to it")
@@ -326,6 +316,10 @@ class _Replay:
         if "analyst" in body:  # earlier versions did not say who
             self._count_free(body, entry)
         return self.state
+
+    def _check_own_key(self, body: dict[str, Any], entry: Entry) -> None:
+        if body.get("key") is not None:
+            self._check_key(body["key"], entry.seq)
 
     def _check_key(self, key: str, answer: int) -> None:
         found = self._ledger.store.keyed(key)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Connection(Protocol):
-    """What a migration needs of a connection; see :mod:`.store`."""
+    """What a migration needs of a connection; see :mod:`.database`."""
 
     def execute(self, sql: str, /) -> Iterable[Any]:
         """One statement, and the rows that it gives."""
@@ -28,7 +28,7 @@ class Spent(NamedTuple):
     answers: int
 
     def plus(self, units: int, answers: int) -> Spent:
-        """And so much more."""
+        """With more added."""
         return Spent(self.units + units, self.answers + answers)
 
 
@@ -57,6 +57,10 @@ class RoundTotals(NamedTuple):
     round: int
     answers: int
     price: int
+
+    def plus(self, answers: int, price: int) -> RoundTotals:
+        """With more added."""
+        return RoundTotals(self.round, self.answers + answers, self.price + price)
 
 
 # -------------------------------------------------------------------------- migrations

@@ -42,16 +42,14 @@ class View:
         """The last entry."""
         return self._head
 
-    def answers_left(self, round: int, room: Room | None = None) -> int:
-        """How many more answers fit at a round, into what is left for all unless it is said."""
-        room = room or self.room()
-        fitting = room.filter.remaining(round) // self.policy.mechanism.charge(round)
-        return max(0, min(fitting, room.answers))
+    def answers_left(self, t: int, room: Room | None = None) -> int:
+        """How many answers fit at round t; ``room`` is what is left for all by default."""
+        filter, unasked = room or self.room()
+        return self.policy.answers_left(filter, t, unasked)
 
-    def fits(self, round: int, price: int, slots: int, room: Room) -> bool:
-        """Whether queries of that price, which count for so many answers, fit at a round."""
-        units = price * self.policy.mechanism.charge(round)
-        return slots <= room.answers and room.filter.admits(round, units)
+    def fits(self, t: int, price: int, slots: int, room: Room) -> bool:
+        """Whether queries of that price, which count for ``slots`` answers, fit at round t."""
+        return slots <= room.answers and room.filter.admits(t, price * self.policy.unit_charge(t))
 
     def room(self) -> Room:
         """What is left for all analysts together."""
@@ -67,13 +65,13 @@ class View:
         """What one analyst's questions were charged."""
         return self.store.spent_by(analyst)
 
-    def answered(self, canonical: str, round: int) -> Entry | None:
-        """The answer that was given to this query at this round."""
-        return _checked(self._asked(question(canonical, round)), canonical, round)
+    def answered(self, canonical: str, t: int) -> Entry | None:
+        """The answer that was given to this query at round t."""
+        return _check_question(self._asked(question(canonical, t)), canonical, t)
 
-    def charged(self, canonical: str, round: int) -> Entry | None:
-        """The charge for this query at this round, if it was charged and not answered yet."""
-        return _checked(self._charged(question(canonical, round)), canonical, round)
+    def charged(self, canonical: str, t: int) -> Entry | None:
+        """The charge for this query at round t, if it was charged and not answered yet."""
+        return _check_question(self._charged(question(canonical, t)), canonical, t)
 
     def keyed(self, key: str) -> Entry | None:
         """What a caller's key stands for: an append, an answer, or a charge without one yet."""
@@ -105,9 +103,9 @@ class View:
         check_registered(form, self.declared)
 
 
-def question(canonical: str, round: int) -> bytes:
-    """The key under which an answer is found again."""
-    return hashlib.sha256(f"{round} {canonical}".encode()).digest()[:20]
+def question(canonical: str, t: int) -> bytes:
+    """The key under which the index has an answer."""
+    return hashlib.sha256(f"{t} {canonical}".encode()).digest()[:20]
 
 
 def check_registered(form: Form, declared: Callable[[str], Declared | None]) -> None:
@@ -120,9 +118,9 @@ def check_registered(form: Form, declared: Callable[[str], Declared | None]) -> 
             raise InvalidInput("the statistic", required, source.canonical)
 
 
-def _checked(entry: Entry | None, canonical: str, round: int) -> Entry | None:
+def _check_question(entry: Entry | None, canonical: str, t: int) -> Entry | None:
     if entry is not None:
         body = entry.read()
-        if (body.get("canonical"), body.get("round")) != (canonical, round):
+        if (body.get("canonical"), body.get("round")) != (canonical, t):
             raise LedgerCorrupt("the ledger", "its index points to another answer", entry.seq)
     return entry

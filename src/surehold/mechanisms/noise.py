@@ -2,8 +2,7 @@
 
 Noise is a whole number Z with the discrete Gaussian law of parameter :data:`SCALE`,
 ``P(Z = z)`` proportional to ``exp(-z^2 / (2 SCALE^2))``. It knows no round, plan or dataset: a
-mechanism measures in steps of g = sigma / SCALE, so that g Z has the standard deviation sigma. One
-pool of draws, filled ahead, serves every ask.
+mechanism measures in steps of g = sigma / SCALE, so that g Z has the standard deviation sigma.
 
 **Discrete instead of continuous** (sharp-bound.md, section 13). With g / sigma = 2**-96:
 
@@ -36,19 +35,18 @@ SCALE = 2**96
 """Standard deviation of the noise, in steps of the grid."""
 
 _BATCH = 1024  # about 10 ms of work
-_LOW = _BATCH // 2
 _BUFFER = 4096  # bytes asked of the system at a time
 
 
 class NoiseSource(Protocol):
-    """Whoever gives noise: independent draws of the discrete Gaussian of parameter SCALE, or bits.
+    """A source of independent draws of the discrete Gaussian of parameter SCALE, and of bits.
 
     A selection (:mod:`surehold.mechanisms.exponential`) adds no noise; it is random by itself, and
     takes fair bits.
     """
 
     def draw(self, count: int) -> list[int]:
-        """So many draws, none of which was or will be given to anybody else."""
+        """``count`` draws, none of which was or will be given to anybody else."""
 
     def bits(self) -> BitSource:
         """Fair bits for one selection, nobody else's."""
@@ -76,13 +74,16 @@ class SystemBits:
 
 
 class SystemNoise:
-    """A pool of draws from the system's randomness, filled ahead; any thread may draw.
+    """A pool of draws from the system's randomness; any thread may draw.
 
     The sampler takes longer for some values than for others, so the clock must not see it work on
     the noise of one answer. A draw takes the oldest values in the pool, all made before it was
-    called; at the low-water mark a thread in the background makes the next whole batch. Only when
-    the pool holds too little, as at the first draw, is a whole batch made while the caller waits,
-    and then its time is that of a thousand values. ``fill()`` beforehand avoids even that.
+    called; at the low-water mark a thread in the background makes the next ``ahead`` values. Only
+    if the pool holds too little, as at the first draw, are they made while the caller waits, and
+    then the time is that of ``ahead`` values. ``fill()`` beforehand avoids even that.
+
+    With ``ahead=0`` there is no pool: each draw makes as many values as it gives. That is for a
+    command that asks once and ends: whoever runs it here can read the records anyway.
 
     >>> noise = SystemNoise()
     >>> len(noise.draw(3))
@@ -92,7 +93,8 @@ class SystemNoise:
     _pool: deque[int]
     _refilling: bool
 
-    def __init__(self) -> None:
+    def __init__(self, ahead: int = _BATCH) -> None:
+        self._ahead, self._low = ahead, ahead // 2
         self._empty()
         _POOLS.add(self)
 
@@ -107,10 +109,10 @@ class SystemNoise:
         if count < 0:
             raise InvalidInput("count", "a whole number >= 0", count)
         with self._lock:
-            while len(self._pool) < count:
-                self._pool.extend(_batch())
+            while (missing := count - len(self._pool)) > 0:
+                self._pool.extend(_sample(self._ahead or missing))
             drawn = [self._pool.popleft() for _ in range(count)]
-            if len(self._pool) < _LOW and not self._refilling:
+            if len(self._pool) < self._low and not self._refilling:
                 self._start_refill()
         return drawn
 
@@ -121,8 +123,8 @@ class SystemNoise:
     def fill(self) -> None:
         """Fill the pool now, if it is low, rather than while somebody waits for an answer."""
         with self._lock:
-            if len(self._pool) < _LOW:
-                self._pool.extend(_batch())
+            if len(self._pool) < self._low:
+                self._pool.extend(_sample(self._ahead))
 
     def _start_refill(self) -> None:
         self._refilling = True
@@ -133,9 +135,9 @@ class SystemNoise:
 
     def _refill(self) -> None:
         try:
-            batch = _batch()  # outside the lock: who finds enough in the pool does not wait
+            made = _sample(self._ahead)  # outside the lock: nobody waits who finds enough there
             with self._lock:
-                self._pool.extend(batch)
+                self._pool.extend(made)
         finally:
             self._refilling = False
 
@@ -151,10 +153,10 @@ def system_noise() -> SystemNoise:
     return _SYSTEM
 
 
-def _batch() -> list[int]:
-    """A whole batch of draws, on bits that nobody sees before or after."""
+def _sample(count: int) -> list[int]:
+    """New draws, on bits that nobody sees before or after."""
     bits = SystemBits()
-    return [discrete_gaussian(SCALE, bits) for _ in range(_BATCH)]
+    return [discrete_gaussian(SCALE, bits) for _ in range(count)]
 
 
 def _forget_parent() -> None:

@@ -25,8 +25,8 @@ from surehold.checks import check_share
 from surehold.display import Shown
 from surehold.errors import AccessDenied, InvalidInput, StorageFailed, SureholdError
 from surehold.locks import waiting_lock
+from surehold.session.keys import check_text
 from surehold.session.results import when
-from surehold.session.session import checked_text
 
 Role: TypeAlias = Literal["viewer", "analyst", "custodian"]
 
@@ -106,7 +106,7 @@ class TokenBook:
         self, analyst: str, role: Role, *, seconds: float | None, limit: float | None = None
     ) -> tuple[Token, str]:
         """A new token and its text, which is shown only now; None ``seconds`` never expire."""
-        checked_text("analyst", analyst)
+        check_text("analyst", analyst)
         if role not in ROLES:
             raise InvalidInput("role", f"one of {', '.join(ROLES)}", role)
         if limit is not None:

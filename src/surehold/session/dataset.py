@@ -28,9 +28,10 @@ from surehold.ledger.witness import Witness
 from surehold.mechanisms import NoiseSource, system_noise, to_float
 from surehold.planning import Plan
 from surehold.queries import Schema
+from surehold.session.keys import check_text
 from surehold.session.overview import Overview
 from surehold.session.release import Release
-from surehold.session.session import Session, checked_text
+from surehold.session.session import Session
 
 if TYPE_CHECKING:
     from surehold.data.process.runner import ModelLimits
@@ -108,7 +109,8 @@ class Dataset(Overview):
             self._ledger.close()
             raise
         self._data = RecordStore(self._ledger)
-        self._noise = noise
+        self.noise = noise
+        """Where sessions get their noise; None is the pool of this process, filled ahead."""
         self.release = release or Release()
         self._calibration = Calibration(self._data)
 
@@ -146,7 +148,7 @@ class Dataset(Overview):
         caller's own an append that is repeated, after a crash say, is made once, however small.
         """
         if key is not None:
-            key = checked_text("key", key)
+            key = check_text("key", key)
         try:
             return Appended(*self._data.append(source, format, progress, again, key))
         except StorageFailed as error:
@@ -205,10 +207,10 @@ class Dataset(Overview):
         With ``fixed_time`` an answer is released at a time that the query and the number of records
         decide, so that a clock tells nothing of what they hold. None does so for models and fits.
         """
-        noise = self._noise
+        noise = self.noise
         if noise is None:
             noise = system_noise()
-            noise.fill()  # ahead of the first question, whose time is then not the noise's
+            noise.fill()  # ahead of the first question, so that its time does not depend on noise
         return Session(
             self._ledger,
             self._data,
@@ -222,7 +224,7 @@ class Dataset(Overview):
 
     def verify(self, progress: Callable[[int], None] | None = None) -> Verification:
         """Replay all of it: hashes, charges, widths, records. LedgerCorrupt names what is wrong."""
-        replayed = replay(self._ledger, self._data.text, progress)
+        replayed = replay(self._ledger, self._data, progress)
         folder = self.path / segments.FOLDER
         named = {segments.path_of(folder, s.digest).name for s in self._ledger.store.segments()}
         return Verification(

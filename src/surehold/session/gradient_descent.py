@@ -21,11 +21,11 @@ _SHARE = 5
 """One part in so many of the price is for the second moments of the features."""
 
 
-def fitted(
+def fit(
     form: FitForm,
     data: RecordStore,
     policy: Policy,
-    round: int,
+    t: int,
     noise: NoiseSource,
     progress: Progress | None,
 ) -> list[float]:
@@ -35,23 +35,23 @@ def fitted(
     function of noisy vectors; each costs its share of the price. Steps go in the directions, and
     are of the lengths, that a bound on the curvature allows: a quarter of the features' second
     moments (Boehning and Lindsay 1988) for logistic regression, all of them for linear. The mean of
-    the last half of the iterates is told, which averages out noise.
+    the last half of the iterates is returned, which averages out noise.
     """
     from surehold.mechanisms.gradient import GaussianVector
 
-    gradients = data.gradients(form, round)
+    gradients = data.gradients(form, t)
     sigma, size = policy.mechanism.sigma, gradients.size
     for_moments = form.answers // _SHARE
     steps = GaussianVector.within(sigma, size, form.steps, form.answers - for_moments)
-    cost = form.steps * steps.charge(round)
+    cost = form.steps * steps.charge(t)
     moments = None
     if for_moments:
         pairs = size * (size + 1) // 2
         moments = GaussianVector.within(sigma, pairs, 1, for_moments)
-        cost += moments.charge(round)
-    if cost > policy.charge(form, round):
+        cost += moments.charge(t)
+    if cost > policy.charge(form, t):
         raise AssertionError("the steps cost more than the price")
-    curvature = _curvature(form, gradients, moments, round, noise)
+    curvature = _curvature(form, gradients, moments, noise)
     at, averaged = np.zeros(size), np.zeros(size)
     tail = form.steps - form.steps // 2
     for step in range(form.steps):
@@ -62,16 +62,15 @@ def fitted(
         if step >= form.steps - tail:
             averaged += at / tail
         if progress is not None:
-            progress((step + 1) * round)
-    told: list[float] = averaged.tolist()
-    return told
+            progress((step + 1) * t)
+    coefficients: list[float] = averaged.tolist()
+    return coefficients
 
 
 def _curvature(
     form: FitForm,
     gradients: Gradients,
     moments: GaussianVector | None,
-    round: int,
     noise: NoiseSource,
 ) -> NDArray[np.float64]:
     """A bound on the curvature, from noisy second moments or, without any, from the range alone.

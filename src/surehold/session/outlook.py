@@ -64,12 +64,12 @@ def _evenly(policy: Policy, filter: Filter, now: int) -> int:
     """
     if isinstance(filter, FixedFilter):
         later = [round for round in policy.rounds if round >= now]
-        return sum(filter.remaining(round) // policy.mechanism.charge(round) for round in later)
+        return sum(filter.remaining(round) // policy.unit_charge(round) for round in later)
     if policy.rounds:
         later = [round for round in policy.rounds if round >= now]
         return max(len(some) * _most_each(policy, filter, some) for some in (later, later[1:]))
     end = policy.last_round
-    return filter.remaining(now) * now // (policy.mechanism.charge(end) * end)
+    return filter.remaining(now) * now // (policy.unit_charge(end) * end)
 
 
 def _most_each(policy: Policy, filter: Filter, rounds: Sequence[int]) -> int:
@@ -86,7 +86,7 @@ def _most_each(policy: Policy, filter: Filter, rounds: Sequence[int]) -> int:
 
 def _fit(policy: Policy, filter: Filter, rounds: Sequence[int], count: int) -> bool:
     for round in rounds:
-        units = count * policy.mechanism.charge(round)
+        units = count * policy.unit_charge(round)
         if not filter.admits(round, units):
             return False
         filter.charge(round, units)

@@ -119,7 +119,7 @@ class Overview:
     @property
     def rounds(self) -> tuple[Round, ...]:
         """The rounds at which answers were given, in order."""
-        charge = self._ledger.policy.mechanism.charge
+        charge = self._ledger.policy.unit_charge
         return tuple(
             Round(total.round, total.answers, to_float(total.price * charge(total.round)))
             for total in self._ledger.store.rounds()
@@ -155,7 +155,7 @@ class Overview:
             round=current,
             next_round=policy.next_round(state.records),
             advice=advice,
-            width=policy.widest(0.0, 1.0, 0),
+            width=policy.widths.widest(0.0, 1.0, 0),
             beta=self.plan.beta,
             certificate=self.plan.certificate,
             budget=self._budget(state.spent),

@@ -1,8 +1,8 @@
-"""Questions: what somebody asks, read, checked against the columns, and taken apart."""
+"""Questions: queries that are read, checked against the columns, and taken apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -58,13 +58,13 @@ class Questions:
         self._forms: dict[str, Form] = {}  # of queries that were checked before
 
     def query(self, query: object) -> Query:
-        """What somebody asks, as a query that fits the columns."""
+        """The query that is asked, or whose text is, with registered statistics filled in."""
         if isinstance(query, str):
             query = query_of(query)
         if not isinstance(query, Query):
             required = "a query, such as fraction('age > 65'), or its text"
             raise InvalidInput("the query", required, type(query).__name__)
-        resolved: Query = self._resolved(query)
+        resolved: Query = self._resolve(query)
         if isinstance(resolved, Gate):
             self._check_limit(resolved)
         return resolved
@@ -82,21 +82,21 @@ class Questions:
             required = f"within what the query can give, {low:g} to {high:g}{percent}"
             raise InvalidInput(gate.side, required, gate.limit)
 
-    def _resolved(self, query: Any) -> Any:
+    def _resolve(self, query: Any) -> Any:
         """With what the custodian declared of registered statistics filled in."""
         match query:
             case CustomStatistic():
                 declared = self._ledger.declared(query.name)
                 return query if declared is None else query.resolve(declared)
             case Gate():
-                return replace(query, query=self._resolved(query.query))
+                return replace(query, query=self._resolve(query.query))
             case Select():
-                return replace(query, candidates=tuple(map(self._resolved, query.candidates)))
+                return replace(query, candidates=tuple(map(self._resolve, query.candidates)))
             case _:
                 return query
 
     def question(self, query: Query, key: str | None, whole: int = 0) -> Question:
-        """A query that is charged, checked, with the key of whoever asks."""
+        """A query that is charged, checked, with the caller's key."""
         assert isinstance(query, Charged)
         form = self._forms.get(query.canonical)
         if form is None:
@@ -114,26 +114,12 @@ class Questions:
         return Question(query, form, key, whole)
 
 
-def numbered(key: str, i: int) -> str:
-    """The key of one part of what a caller's key stands for."""
-    return f"{key}/{i}"
-
-
 def leaves_of(query: Query) -> list[Charged]:
     """What is charged of a query: itself, or what it is derived from."""
     if isinstance(query, Derived):
         return [leaf for part in query.parts for leaf in leaves_of(part)]
     assert isinstance(query, Charged)
     return [query]
-
-
-def check_rounds(questions: Sequence[Question], asked: Sequence[Asked]) -> None:
-    """The parts of one query are of one round, whatever keys were used for some of them before."""
-    rounds: dict[int, int] = {}
-    for question, (_, round) in zip(questions, asked, strict=True):
-        if rounds.setdefault(question.whole, round) != round:
-            required = "new for each query: it was used for a part of this one, at another round"
-            raise InvalidInput("key", required, question.key)
 
 
 def by_round(due: Mapping[Asked, Question]) -> dict[int, dict[Asked, list[Source]]]:
@@ -144,10 +130,10 @@ def by_round(due: Mapping[Asked, Question]) -> dict[int, dict[Asked, list[Source
     return found
 
 
-def is_paid(view: View, canonical: str, round: int) -> bool:
+def is_paid(view: View, canonical: str, t: int) -> bool:
     """Whether a question was answered, or charged at least, so that it costs nothing more."""
     # In this order: a charge that is answered in between is found as an answer.
-    paid = view.charged(canonical, round) or view.answered(canonical, round)
+    paid = view.charged(canonical, t) or view.answered(canonical, t)
     return paid is not None
 
 

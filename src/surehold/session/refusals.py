@@ -20,7 +20,7 @@ def refusal(
     """
     policy, records = view.policy, view.state.records
     price, slots = sum(form.price for form in forms), sum(form.slots for form in forms)
-    needed, left = price * policy.mechanism.charge(round), room.filter.remaining(round)
+    needed, left = price * policy.unit_charge(round), room.filter.remaining(round)
     unasked = max(room.answers, 0)
     fits_at = policy.fits_at(room.filter, round, price) if slots <= unasked else None
     more = None if fits_at is None else max(fits_at - records, 0)

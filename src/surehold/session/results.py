@@ -350,7 +350,7 @@ def result_of(entry: Entry, ledger: Ledger, recorded: bool) -> Result:
             "beta": plan.beta,
             "assumptions": plan.assumptions,
             "charge": to_float(units),
-            "price": units // ledger.policy.mechanism.charge(body["round"]),
+            "price": units // ledger.policy.unit_charge(body["round"]),
             "remaining": to_float(ledger.policy.budget - int(body["after"]["spent"])),
             "answers_left": body["left"],
             "analyst": body["analyst"],
@@ -373,7 +373,7 @@ def _answer(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) 
         width=body["width"],
         interval=(low, high),
         range=(body["low"], body["high"]),
-        terms=ledger.policy.terms(*place),
+        terms=ledger.policy.widths.terms(*place),
         sigma=body["sigma"],
     )
 
@@ -427,7 +427,7 @@ def _choice(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) 
         best=form.best,
         candidates=len(form.candidates),
         width=body["width"],
-        terms=ledger.policy.selected(*place).terms,
+        terms=ledger.policy.widths.selected(*place).terms,
     )
 
 

@@ -99,7 +99,7 @@ class PlanGuard(Guard):
         told = np.empty((3, count))
         for place, (total, noise) in enumerate(zip(totals, self._noise.draw(count), strict=True)):
             value = mechanism.answer(total, 0, at, noise)
-            bounds = policy.bounds(value, 0.0, 1.0, 0)
+            bounds = policy.widths.bounds(value, 0.0, 1.0, 0)
             told[:, place] = value, bounds.low, bounds.high
         return Replies(*told).then(Replies.refusals(len(questions) - count))
 

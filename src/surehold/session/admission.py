@@ -1,0 +1,142 @@
+"""Admission: whether an analyst's questions fit what is left, by sizes and charges alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from surehold.checks import check_share
+from surehold.errors import BudgetExhausted, NotReady
+from surehold.ledger.ledger import Ledger
+from surehold.ledger.tables import Spent
+from surehold.ledger.view import Room, View
+from surehold.mechanisms import to_float
+from surehold.queries import Derived, Query
+from surehold.session.keys import check_list_key, check_rounds, find_keyed
+from surehold.session.questions import Asked, Question, cost_of, is_paid
+from surehold.session.quotes import Quote, SpendingLimit
+from surehold.session.refusals import refusal
+
+
+class Step(NamedTuple):
+    """What an ask comes to.
+
+    ``t`` is the round of all questions whose keys are new. ``due`` are the questions that have no
+    answer, charged or not, and ``new_keys`` the places of those with a key that is not in use yet.
+    """
+
+    t: int
+    asked: list[Asked]
+    due: dict[Asked, Question]
+    new_keys: set[int]
+
+
+class Admission:
+    """Decides for one analyst, who may have a limit within the budget of all."""
+
+    def __init__(self, ledger: Ledger, analyst: str, limit: float | None) -> None:
+        self._ledger, self._analyst = ledger, analyst
+        self._most = None if limit is None else _share(limit, ledger)
+
+    def room(self, view: View) -> Room:
+        """What is left for all analysts, or within this analyst's limit."""
+        return view.room() if self._most is None else view.room_within(self._most, self._analyst)
+
+    def limit(self) -> SpendingLimit | None:
+        """What the analyst may spend in all, has spent, and has left; None without a limit."""
+        if self._most is None:
+            return None
+        ledger, most = self._ledger, self._most
+        with ledger.store.lock:
+            state, spent = ledger.refresh(), ledger.spent_by(self._analyst)
+        left = max(min(most.units - spent.units, ledger.policy.budget - state.spent), 0)
+        return SpendingLimit(
+            to_float(most.units),
+            to_float(spent.units),
+            to_float(left),
+            most.answers,
+            spent.answers,
+        )
+
+    def refusal(self, view: View, t: int, questions: Iterable[Question]) -> BudgetExhausted:
+        """The error for questions that do not fit together at round t."""
+        forms = [question.form for question in questions]
+        return refusal(view, self.room(view), t, forms, self._analyst)
+
+    def decide(
+        self,
+        view: View,
+        questions: Sequence[Question],
+        *,
+        held: int | None = None,
+        t: int | None = None,
+        list_key: str | None = None,
+    ) -> Step:
+        """What callers' keys stand for, and what is due; or a refusal. It never sees a record.
+
+        Without a round ``t`` the ledger is refreshed, and its size, or the round that is held, says
+        which one it is.
+        """
+        check_list_key(view, list_key, questions)
+        keyed = [find_keyed(view, question.key, question.canonical) for question in questions]
+        if t is None:
+            records = self._ledger.refresh().records
+            t = 0 if all(keyed) else view.policy.round_for(records, held)
+        asked = [
+            (question.canonical, t if entry is None else int(entry.read()["round"]))
+            for question, entry in zip(questions, keyed, strict=True)
+        ]
+        check_rounds(questions, asked)
+        due: dict[Asked, Question] = {}
+        for one, question in zip(asked, questions, strict=True):
+            if view.answered(*one) is None:
+                due.setdefault(one, question)
+        # A charge that is gone by now was answered since: others may be quicker than these reads.
+        unpaid = [question for one, question in due.items() if not is_paid(view, *one)]
+        if unpaid and not view.fits(t, *cost_of(unpaid), self.room(view)):
+            raise self.refusal(view, t, unpaid)
+        pairs = enumerate(zip(questions, keyed, strict=True))
+        new_keys = {i for i, (question, entry) in pairs if question.key and entry is None}
+        return Step(t, asked, due, new_keys)
+
+    def quote(self, query: Query, questions: Sequence[Question], held: int | None) -> Quote:
+        """What a query would cost now, and how wide its answer would be."""
+        ledger, policy = self._ledger, self._ledger.policy
+        with ledger.store.lock:
+            records, room = ledger.refresh().records, self.room(ledger)
+            reason, more, fresh = None, None, questions
+            try:
+                t = policy.round_for(records, held)
+            except NotReady as error:
+                t = policy.nearest_round(held or records)
+                reason, more = str(error), error.numbers.get("more_records")
+            else:
+                fresh = [q for q in questions if not is_paid(ledger, q.canonical, t)]
+                if fresh and not ledger.fits(t, *cost_of(fresh), room):
+                    refused = self.refusal(ledger, t, fresh)
+                    reason, more = str(refused), refused.more_records
+            price, slots = cost_of(fresh)
+            left, unit = room.filter.remaining(t), policy.unit_charge(t)
+            is_derived = isinstance(query, Derived)
+            return Quote(
+                query=query.canonical,
+                round=t,
+                charge=to_float(price * unit),
+                price=price,
+                counts_for=slots,
+                width=None if is_derived else policy.widths.of_form(questions[0].form, t),
+                allowed=reason is None,
+                recorded=not fresh,
+                reason=reason,
+                more_records=more,
+                remaining=to_float(left),
+                answers_left=ledger.answers_left(t, room),
+                answers_left_after=max(0, min(left // unit - price, room.answers - slots)),
+            )
+
+
+def _share(limit: object, ledger: Ledger) -> Spent:
+    """A share of the budget, and of the plan's answers, rounded down."""
+    share = Fraction(check_share("limit", limit))
+    return Spent(int(share * ledger.policy.budget), int(share * ledger.plan.queries))
