@@ -157,7 +157,7 @@ def test_a_revocation_that_may_be_lost_is_synced_when_it_is_made_again(tmp_path,
     book = TokenBook(tmp_path / "data")
     token, _ = book.create("ann", "analyst", seconds=None)
     calls.fail = ("sync", "data")
-    with pytest.raises(sh.StorageFailed, match="not known whether it was kept") as caught:
+    with pytest.raises(sh.StorageFailed, match="unknown whether it was kept") as caught:
         book.revoke(token.id)
     assert caught.value.kept is None
     with pytest.raises(sh.StorageFailed):  # not even now
@@ -242,7 +242,7 @@ def test_a_folder_that_others_can_read_is_remarked_upon(tmp_path, mode) -> None:
     (tmp_path / "data").chmod(mode)
     run = CliRunner().invoke(surehold, ["status", str(tmp_path / "data"), "--json"])
     assert run.exit_code == 0
-    assert "others on this machine may look into" in " ".join(run.stderr.split())
+    assert "other users of this machine may read" in " ".join(run.stderr.split())
     assert json.loads(run.stdout)["n"] >= 0
 
 

@@ -170,83 +170,32 @@ __all__ = [
     "variance",
 ]
 
-# Where each name that is not an error lives: its module is loaded when the name is used.
-_HOMES = {
-    "surehold.client": ("RemoteSession", "connect"),
-    "surehold.data.process.runner": ("ModelLimits",),
-    "surehold.data.statistics": ("Statistic",),
-    "surehold.planning": (
-        "ComparisonRow",
-        "Paces",
-        "Plan",
-        "compare",
-        "plan",
-    ),
-    "surehold.queries": (
-        "Query",
-        "accuracy",
-        "auc",
-        "auc_pairs",
-        "brier",
-        "calibration",
-        "concordance",
-        "confusion",
-        "difference",
-        "fit",
-        "fraction",
-        "gate",
-        "gini",
-        "histogram",
-        "improvement",
-        "kendall",
-        "loss",
-        "mean",
-        "means",
-        "rate",
-        "select",
-        "statistic",
-        "totals",
-        "variance",
-    ),
-    "surehold.session": (
-        "Answer",
-        "Appended",
-        "Budget",
-        "Cell",
-        "Choice",
-        "Dataset",
-        "Estimate",
-        "Fitted",
-        "Growth",
-        "KeptModel",
-        "SpendingLimit",
-        "Outlook",
-        "Pace",
-        "Page",
-        "Quote",
-        "Result",
-        "Round",
-        "Scorer",
-        "Session",
-        "Status",
-        "Table",
-        "Transcript",
-        "Verdict",
-        "Verification",
-        "create",
-        "open",
-    ),
+# Where the names live that are not errors: results and the session's other classes in session,
+# functions that make queries in queries, and these elsewhere.
+_HOME = {
+    "ComparisonRow": "planning",
+    "ModelLimits": "data.process.runner",
+    "Paces": "planning",
+    "Plan": "planning",
+    "Query": "queries",
+    "RemoteSession": "client",
+    "Statistic": "data.statistics",
+    "compare": "planning",
+    "connect": "client",
+    "create": "session",
+    "open": "session",
+    "plan": "planning",
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     """Load what needs numpy, scipy or Polars only when it is used: the import stays quick."""
-    if name in _HOME:
-        value = getattr(import_module(_HOME[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _HOME.get(name, "queries" if name.islower() else "session")
+    value = getattr(import_module(f"surehold.{home}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

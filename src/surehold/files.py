@@ -25,7 +25,7 @@ PASSING = ".writing-"
 """How the names of files begin that are not whole yet."""
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 _NOT_SUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOTTY)  # by some file systems of macOS
-_MAY_BE_KEPT = "it is not known whether it was kept; do the same again, which is safe"
+_MAY_BE_KEPT = "it is unknown whether it was kept; repeat the request, which is safe"
 
 
 def write_file(path: Path, content: bytes, doing: str) -> None:
@@ -75,7 +75,7 @@ def exposure(folder: Path) -> str | None:
     if not others:
         return None
     return (
-        f"others on this machine may look into {folder}: whoever reads records voids the promise; "
+        f"other users of this machine may read {folder}, and reading records voids the promise: "
         f"chmod 700 {folder}"
     )
 
@@ -86,7 +86,7 @@ def passing_name(folder: Path) -> Path:
 
 
 def sync_names(folder: Path, doing: str) -> None:
-    """Make names durable that a folder already shows; if that fails nobody knows."""
+    """Make names durable that a folder already shows; if that fails the outcome is unknown."""
     with stored(doing, kept=None):
         sync_folder(folder)
 

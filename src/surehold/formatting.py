@@ -30,7 +30,7 @@ def budget(value: float, digits: int = 6) -> str:
 
 
 def fixed(value: float, decimals: int, *, up: bool) -> str:
-    """An end of an interval with so many decimals, rounded outwards, to the side that is named.
+    """An end of an interval with some decimals, rounded outwards, to the side that is named.
 
     >>> fixed(0.27101, 3, up=False), fixed(0.35201, 3, up=True), fixed(-0.0, 2, up=False)
     ('0.271', '0.353', '0.00')
@@ -43,7 +43,7 @@ def fixed(value: float, decimals: int, *, up: bool) -> str:
 
 
 def plain(value: float, decimals: int) -> str:
-    """A value with so many decimals, rounded; no sign before a zero.
+    """A value with some decimals, rounded; no sign before a zero.
 
     >>> plain(0.1349, 3), plain(-0.0004, 3)
     ('0.135', '0.000')
@@ -62,7 +62,7 @@ def count(value: int) -> str:
 
 
 def counted(queries: int) -> str:
-    """So many queries, in words that agree.
+    """A number of queries, in words that agree.
 
     >>> counted(1), counted(2_000)
     ('1 query', '2,000 queries')
@@ -71,7 +71,7 @@ def counted(queries: int) -> str:
 
 
 def several(number: int, noun: str) -> str:
-    """So many of something, in words that agree.
+    """A number of things, in words that agree.
 
     >>> several(1, "record"), several(20_000, "record"), several(2, "entry")
     ('1 record', '20,000 records', '2 entries')

@@ -16,7 +16,7 @@ _SHORTEST, _LONGEST = 0.0002, 0.01  # seconds between tries
 
 @contextmanager
 def waiting_lock(path: Path, seconds: float | None = None) -> Iterator[None]:
-    """Held by one process at a time; others wait, or for so many seconds: then TimeoutError.
+    """Held by one process at a time; others wait, at most ``seconds``: then TimeoutError.
 
     The file is opened each time, so that a process that is forked meanwhile does not keep it.
     """
@@ -46,14 +46,14 @@ def _take_within(file: int, seconds: float) -> None:
 
 @contextmanager
 def only_one(path: Path, what: str) -> Iterator[None]:
-    """Held by one process; any other is refused, and told which one has it."""
+    """Held by one process; any other is refused with the number of the holder."""
     file = _opened(path)
     try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             holder = os.pread(file, 20, 0).decode("ascii", "replace").strip() or "unknown"
-            reason = f"another process does it already (its number is {holder})"
+            reason = f"another process is doing it already (process {holder})"
             raise StorageFailed(what, reason, "stop that one first, or use it") from None
         os.ftruncate(file, 0)
         os.pwrite(file, f"{os.getpid()}\n".encode(), 0)

@@ -62,7 +62,7 @@ def test_the_same_records_are_refused_from_whatever_they_come(tmp_path, monkeypa
         dataset.append(as_file(first, tmp_path, frame()), key="mine")
         for kind in KINDS:
             source = as_file(kind, tmp_path, frame())
-            with pytest.raises(sh.InvalidInput, match="one that was not made before"):
+            with pytest.raises(sh.InvalidInput, match="of new records"):
                 dataset.append(source)
             assert dataset.append(source, key="mine") == sh.Appended(900, 900)
         other = frame().with_columns(age=pl.col("age") + 1)

@@ -153,7 +153,7 @@ class TestOneServiceForADataset:
             refused = self.serve(path)
             assert refused.returncode == 1
             assert refused.stdout == ""
-            assert f"another process does it already (its number is {first.pid})" in refused.stderr
+            assert f"another process is doing it already (process {first.pid})" in refused.stderr
             assert "stop that one first" in refused.stderr
             assert send(url, "POST", "/v1/ask", {"query": "x < 0.5"}).status == 200
             os.kill(first.pid, signal.SIGKILL)

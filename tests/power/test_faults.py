@@ -42,7 +42,7 @@ def broken(folder: Path, does: str, key: str | None) -> dict[str, Any]:
 def test_an_append(tmp_path, key) -> None:
     said = broken(tmp_path, "append", key)
     assert said["kept"] is None
-    assert "not known whether" in said["hint"]
+    assert "unknown whether" in said["hint"]
     assert said["n"] == 1000  # and so it goes on, until somebody opens it after a crash
     if key is not None:
         assert "--key mine" in said["hint"]

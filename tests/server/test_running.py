@@ -90,7 +90,7 @@ def test_a_folder_that_others_can_read_is_logged(folder):
             pass
         warned = [line["event"] for line in log_of(folder) if line["level"] == "warning"]
         assert len(warned) == (mode == 0o755)
-    assert "others on this machine may look into" in warned[0]
+    assert "other users of this machine may read" in warned[0]
 
 
 # --------------------------------------------------------------------------------------- only one

@@ -362,7 +362,7 @@ def test_after_a_commit_that_may_be_there_all_is_read_anew(
         lambda store: opened_anew.append(store) or reopen(store),
     )
     commits.fail = when
-    with pytest.raises(sh.StorageFailed, match="not known whether the records") as caught:
+    with pytest.raises(sh.StorageFailed, match="unknown whether the records") as caught:
         clinic.append(records(1000, 1010), key="mine")
     assert caught.value.kept is None
     assert "--key mine" in caught.value.hint

@@ -135,7 +135,7 @@ def test_an_append_that_may_be_kept_says_with_which_key_to_run_it_again(run, cli
         code, out, err = run("append", clinic, "feb.csv")
     assert (code, out) == (1, "")
     said = " ".join(err.split())
-    assert "it is not known whether the records were kept" in said
+    assert "it is unknown whether the records were kept" in said
     key = re.search(r"--key ([0-9a-f]{32})", said).group(1)
     assert told(run, "append", clinic, "feb.csv", "--key", key, "--json")["n"] == 1_250
     assert told(run, "status", clinic, "--json")["n"] == 1_250

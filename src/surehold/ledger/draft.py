@@ -1,10 +1,11 @@
-"""A draft: the entries of one transaction, which nobody else sees until they are committed."""
+"""A draft: the entries of one transaction, which no one else sees until they are committed."""
 
 from __future__ import annotations
 
 import hashlib
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from surehold.errors import InvalidInput, RequestRefused
@@ -17,7 +18,7 @@ from surehold.ledger.view import View, question
 from surehold.queries import Form
 
 TELLING = 100
-"""Records that two appends can't have in common by chance; fewer may well be alike."""
+"""Two appends of this many records are not alike by chance; of fewer they may be."""
 
 FREE_A_DAY = 1000
 """Entries that one analyst may add in a day (UTC) without being charged for any of them."""
@@ -25,7 +26,7 @@ _DAY = 86_400
 
 
 class Draft(View):
-    """A ledger as it will be: what is added here is seen here, and nowhere else before the end."""
+    """A ledger as it will be once the transaction is committed."""
 
     def __init__(
         self,
@@ -52,8 +53,8 @@ class Draft(View):
         """Refuse records that were appended before: counted twice, they void every width."""
         entry = self.store.brought(content) if count >= TELLING else None
         if entry is not None:
-            required = "one that was not made before, as no width holds if records count twice"
-            got = f"the {count:,} records of entry {entry:,}"
+            required = "of new records, as no width holds if records count twice"
+            got = f"the {count:,} records of entry {entry:,} again"
             hint = "say again (--again) if they are new all the same"
             raise InvalidInput("an append", required, got, hint)
 
@@ -86,7 +87,7 @@ class Draft(View):
             "count": count,
             "content": content_of_files(segment.digest for segment in segments),
             "likeness": likeness,
-            "segments": [_described(segment) for segment in segments],
+            "segments": [asdict(segment) for segment in segments],
         }
         state = self.state.grown(count, self._now())
         for segment in segments:
@@ -105,7 +106,7 @@ class Draft(View):
         self.store.add_segment(segment)
         self.store.drop_pending(segment.start + segment.count)
         state = self.state.grown(0, self._now()).sealed(segment.digest, segment.count)
-        return self._add("seal", {**_described(segment), **_salt()}, state)
+        return self._add("seal", {**asdict(segment), **_salt()}, state)
 
     def register(self, statistic: Mapping[str, Any]) -> None:
         """Keep what a custodian declares of a statistic; the same again changes nothing."""
@@ -120,25 +121,25 @@ class Draft(View):
 
     # ----------------------------------------------------------------------------- answers
 
-    def add_charge(self, body: Mapping[str, Any], form: Form, round: int, key: str | None) -> Entry:
-        """Charge every record of the round for a query that is answered later.
+    def add_charge(self, body: Mapping[str, Any], form: Form, t: int, key: str | None) -> Entry:
+        """Charge every record of round t for a query that is answered later.
 
         Once it is durable records may be touched, and whatever happens then, the charge stays.
         """
-        units, after = self._take(body["analyst"], form, round)
-        asked = {"canonical": form.canonical, "round": round, "charge": str(units), **body}
+        units, after = self._take(body["analyst"], form, t)
+        asked = {"canonical": form.canonical, "round": t, "charge": str(units), **body}
         entry = self._add("charge", {**asked, "time": after.time}, after, key)
-        self._new_charged[question(form.canonical, round)] = entry
+        self._new_charged[question(form.canonical, t)] = entry
         return entry
 
     def add_answer(
-        self, body: Mapping[str, Any], form: Form, round: int, key: str | None = None
+        self, body: Mapping[str, Any], form: Form, t: int, key: str | None = None
     ) -> Entry:
         """Keep an answer, and charge for it if that was not done before."""
-        asked = question(form.canonical, round)
-        charge = self.charged(form.canonical, round)
+        asked = question(form.canonical, t)
+        charge = self.charged(form.canonical, t)
         if charge is None:
-            units, after = self._take(body["analyst"], form, round)
+            units, after = self._take(body["analyst"], form, t)
             paid: dict[str, Any] = {"charge": str(units)}
         else:
             after, bill = self._unchanged(), charge.read()
@@ -147,28 +148,28 @@ class Draft(View):
             self.store.drop_charged(asked)
             self._new_charged.pop(asked, None)
             key = None  # the charge has it
-        left = self.policy.answers_left(self.filter, round, self.plan.queries - after.answers)
-        told = {**body, **paid, "left": left}
-        return self._add_told("answer", told, form.canonical, round, key, after)
+        left = self.policy.answers_left(self.filter, t, self.plan.queries - after.answers)
+        values = {**body, **paid, "left": left}
+        return self._add_result("answer", values, form.canonical, t, key, after)
 
-    def _take(self, analyst: str, form: Form, round: int) -> tuple[int, State]:
+    def _take(self, analyst: str, form: Form, t: int) -> tuple[int, State]:
         """What a query costs, taken off the budget, and the state after that."""
-        units = self.policy.charge(form, round)
-        self.filter.charge(round, units)
-        more = self._rounds.get(round, RoundTotals(round, 0, 0))
-        self._rounds[round] = more.plus(form.slots, form.price)
+        units = self.policy.charge(form, t)
+        self.filter.charge(t, units)
+        totals = self._rounds.get(t, RoundTotals(t, 0, 0))
+        self._rounds[t] = totals.plus(form.slots, form.price)
         self._spending[analyst] = self.spent_by(analyst).plus(units, form.slots)
         return units, self.state.charged(units, self._now(), form.slots)
 
     def add_derived(
-        self, body: Mapping[str, Any], canonical: str, round: int, key: str | None, free: bool
+        self, body: Mapping[str, Any], canonical: str, t: int, key: str | None, free: bool
     ) -> Entry:
         """What follows from answers that were given; ``free`` if no part of it was charged now."""
-        told = {**body, "left": self.answers_left(round)}
+        values = {**body, "left": self.answers_left(t)}
         if free:
             self._take_free(body["analyst"])
-            told["free"] = True
-        return self._add_told("derived", told, canonical, round, key, self._unchanged())
+            values["free"] = True
+        return self._add_result("derived", values, canonical, t, key, self._unchanged())
 
     def add_key(self, key: str, entry: Entry, analyst: str) -> None:
         """One more key stands for an answer that was given before, or for its charge."""
@@ -178,7 +179,7 @@ class Draft(View):
         self.store.note_key(key, entry.seq)
 
     def _take_free(self, analyst: str) -> None:
-        """One more entry that nobody is charged for; refused beyond a number for each day."""
+        """One more entry without a charge; refused beyond a number for each day."""
         now = self._now()
         day = day_of(now)
         if self.store.free_entries(analyst, day) >= FREE_A_DAY:
@@ -186,23 +187,23 @@ class Draft(View):
                 f"analyst {analyst!r} has added {FREE_A_DAY:,} free entries to the ledger today "
                 "(keys for recorded answers, and results that follow from them)"
             )
-            hint = "ask without a key: a recorded answer is told again for free, without an entry"
+            hint = "ask without a key: a recorded answer is free and needs no entry"
             raise RequestRefused(429, reason, hint, (day + 1) * _DAY - now)
         self.store.note_free(analyst, day)
 
-    def _add_told(
+    def _add_result(
         self,
         kind: Kind,
-        told: Mapping[str, Any],
+        values: Mapping[str, Any],
         canonical: str,
-        round: int,
+        t: int,
         key: str | None,
         after: State,
     ) -> Entry:
-        """Anything that an analyst is told: found again by its question, and by its key."""
-        body = {"canonical": canonical, "round": round, **told, "time": after.time}
+        """An answer, given or derived, which the index has by its question and by its key."""
+        body = {"canonical": canonical, "round": t, **values, "time": after.time}
         entry = self._add(kind, body, after, key)
-        self._new_asked[question(canonical, round)] = entry
+        self._new_asked[question(canonical, t)] = entry
         return entry
 
     # ----------------------------------------------------------------------------- reading
@@ -269,20 +270,11 @@ def content_of_files(digests: Iterable[str]) -> str:
 
 
 def contents_of(append: Mapping[str, Any]) -> list[str]:
-    """What an append is known again by, if it is made once more."""
+    """The hashes by which an append is recognised if it is made once more."""
     found = [append["content"]] if append["count"] >= TELLING else []
     return [*found, append["likeness"]] if "likeness" in append else found
 
 
 def _salt() -> dict[str, str]:
-    """So that nobody who guesses records can check the guess against a published head."""
+    """So that a guess at records can't be checked against a published head."""
     return {"salt": uuid.uuid4().hex}
-
-
-def _described(segment: Segment) -> dict[str, Any]:
-    return {
-        "start": segment.start,
-        "count": segment.count,
-        "digest": segment.digest,
-        "bytes": segment.bytes,
-    }

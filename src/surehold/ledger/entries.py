@@ -23,7 +23,7 @@ class State:
     """Where the dataset stands after an entry; every entry carries its own.
 
     ``dataset`` is the fingerprint of plan and columns. ``answers`` counts towards the plan's: every
-    number that was told, a table's cells one by one. ``spent`` is what the most exposed record,
+    number that was reported, a table's cells one by one. ``spent`` is what the most exposed record,
     the first, has been charged, in units of :mod:`surehold.mechanisms.charge`. ``manifest`` binds
     the segments, in order. ``time`` never goes back, whatever the clock does.
     """
@@ -63,7 +63,7 @@ class State:
         return replace(self, manifest=hashlib.sha256(text.encode()).hexdigest())
 
     def charged(self, units: int, time: float, slots: int = 1) -> State:
-        """After an answer that counts for so many."""
+        """After an answer that counts for ``slots``."""
         answers, spent = self.answers + slots, self.spent + units
         return State(self.dataset, self.records, answers, spent, self.manifest, time)
 

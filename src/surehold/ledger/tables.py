@@ -83,12 +83,12 @@ def fill_spending(connection: Connection) -> None:
         "SELECT body FROM entries WHERE kind IN ('answer', 'charge') ORDER BY seq"
     )
     for (body,) in paid:
-        told = json.loads(body)
-        if "charged" in told:  # by an entry of its own
+        values = json.loads(body)
+        if "charged" in values:  # by an entry of its own
             continue
-        analyst, after = told["analyst"], int(told["after"]["answers"])
+        analyst, after = values["analyst"], int(values["after"]["answers"])
         before = spent.get(analyst, Spent(0, 0))
-        spent[analyst] = before.plus(int(told["charge"]), after - given)
+        spent[analyst] = before.plus(int(values["charge"]), after - given)
         given = after
     rows = [(analyst, str(one.units), one.answers) for analyst, one in spent.items()]
     connection.execute("DELETE FROM spending")

@@ -41,7 +41,7 @@ def units_down(amount: Fraction | float) -> int:
 
 
 def to_float(units: int) -> float:
-    """The double nearest to so many units, in mu^2: to be shown, never to be added up.
+    """The double nearest to ``units`` of mu^2: to be shown, never to be added up.
 
     >>> to_float(units_down(0.1))
     0.1

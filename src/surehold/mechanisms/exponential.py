@@ -57,7 +57,7 @@ class ExponentialMechanism:
 
     @classmethod
     def within(cls, units: int) -> ExponentialMechanism:
-        """The mechanism with the largest epsilon that charges at most so many units.
+        """The mechanism with the largest epsilon that charges at most ``units``.
 
         >>> from surehold.mechanisms import units_down
         >>> units = units_down(1e-4)
@@ -125,7 +125,7 @@ class ExponentialMechanism:
 def _weights(above: Sequence[int], below: int, digits: int) -> list[int]:
     """``exp(-37/3 - a/below)`` for all a, in units of 10^-digits and off by less than two of them.
 
-    The exponent is cut to so many digits, which changes less than a unit; the exponential, less
+    The exponent is cut to that many digits, which changes less than a unit; the exponential, less
     than 1 and correctly rounded by :mod:`decimal`, is off by less than half a unit, and making it a
     whole number cuts off less than another. The exponent goes to -2.4 digits, where a weight is
     less than a unit. It starts at -37/3 for the clock: the exponential of 0, the best candidate's,
@@ -159,7 +159,7 @@ def _possible(weights: Sequence[int], drawn: int, length: int) -> tuple[int, int
 
 
 def _root_down(units: int) -> float:
-    """A double mu with mu^2 at most so many units, and nearly all of it."""
+    """A double mu with mu^2 at most ``units``, and nearly all of them."""
     extra = 128  # so that even one unit has a root of 64 bits
     root = math.isqrt(units << extra)
     surplus = max(root.bit_length() - 53, 0)

@@ -29,7 +29,7 @@ class GaussianVector:
 
     @classmethod
     def within(cls, sigma: float, size: int, steps: int, answers: int) -> GaussianVector:
-        """The least noise with which so many steps cost no more than so many answers.
+        """The least noise with which ``steps`` cost no more than ``answers``.
 
         ``sigma`` is the noise of an answer, whose charge is (1 / (t sigma))^2.
         """

@@ -121,7 +121,7 @@ class SystemNoise:
         return SystemBits()
 
     def fill(self) -> None:
-        """Fill the pool now, if it is low, rather than while somebody waits for an answer."""
+        """Fill the pool now, if it is low, rather than while a caller waits for an answer."""
         with self._lock:
             if len(self._pool) < self._low:
                 self._pool.extend(_sample(self._ahead))

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 def append_again(key: str) -> str:
     """What to do about an append of which nobody knows whether it was kept."""
     return (
-        "it is not known whether the records were kept; append the same again with the key "
-        f"{key} (--key {key}): they are kept once"
+        "it is unknown whether the records were kept; append them again with the key "
+        f"{key} (--key {key}): they will be kept once"
     )
 
 
@@ -336,7 +336,7 @@ def _schema_of(columns: Mapping[str, str] | None, like: Any) -> Schema:
 
 
 def plan_of(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
-    """The plan that somebody means: itself, its dictionary, or a file of it."""
+    """A plan, given as itself, as its dictionary, or as a file of it."""
     if isinstance(plan, Plan):
         return plan
     if isinstance(plan, Mapping):

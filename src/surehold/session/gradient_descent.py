@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from surehold.mechanisms.gradient import GaussianVector
 
 _SHARE = 5
-"""One part in so many of the price is for the second moments of the features."""
+"""One fifth of the price is for the second moments of the features."""
 
 
 def fit(

@@ -15,7 +15,7 @@ from surehold.ledger.policy import Policy
 
 @dataclass(frozen=True, repr=False)
 class Pace(Shown):
-    """So many answers, at a round; ``round`` is None if they are spread over all that come."""
+    """How many answers fit at a round; ``round`` is None if they are spread over all that come."""
 
     round: int | None
     answers: int
@@ -27,10 +27,10 @@ class Pace(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Outlook(Shown):
-    """What is left buys so much: all of it now, evenly from now on, or at the end of the plan.
+    """What the rest of the budget buys: now, evenly from now on, or at the end of the plan.
 
-    ``evenly`` is at most so many, if records come one by one; if they come in lumps, questions are
-    asked at smaller sizes, which cost more, and it is fewer.
+    ``evenly`` is an upper bound, for records that come one by one. If they come in lumps, questions
+    are asked at smaller sizes, which cost more, and fewer fit.
     """
 
     now: Pace
@@ -56,7 +56,7 @@ def outlook(ledger: Ledger) -> Outlook:
 
 
 def _evenly(policy: Policy, filter: Filter, now: int) -> int:
-    """At most so many: as if records came one by one, each with its share of the questions.
+    """The most answers, as if records came one by one, each with its share of the questions.
 
     The charges go as 1/t^2, whose mean over rounds from now to n is that of their geometric mean,
     1/(now n). Of a fixed schedule: what is planned for each round that is left or, where rounds may

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 SLOT = 0.025
 """Seconds of the first slot; each of the following ones is twice as long."""
 MARGIN = 3.0
-"""So many times the expected seconds have to fit a slot."""
+"""A slot is at least this many times the expected seconds."""
 
 REST = 0.005
-"""The last seconds of a slot, which everybody spends asleep.
+"""The last seconds of a slot, which every ask spends asleep.
 
 A processor that has rested for longer wakes more slowly. So the last sleep is of the same length
 for all, whatever came before it.
@@ -40,8 +40,8 @@ def slot_after(seconds: float) -> float:
 class Release:
     """Holds results back until the end of a slot, which is chosen before records are touched.
 
-    What is late waits for the end of a later slot, never less: then a clock tells which slot it
-    was, and nothing finer. ``late`` counts those, and ``on_late`` is told the slot each time.
+    A late result waits for the end of a later slot, never less: a clock then shows which slot it
+    was, and nothing finer. ``late`` counts them, and ``on_late`` is called with each slot.
 
     >>> now = [100.0]
     >>> release = Release(
@@ -61,9 +61,9 @@ class Release:
 
     @contextmanager
     def held(self, expected: float) -> Iterator[None]:
-        """Leave this block at the end of a slot, also by an error; expecting 0 is not to wait.
+        """Leave this block at the end of a slot, also by an error; ``expected=0`` does not wait.
 
-        Somebody who interrupts it (Ctrl-C) does not wait.
+        An interrupt (Ctrl-C) does not wait.
         """
         begun, slot = self._clock(), slot_after(MARGIN * expected)
         try:

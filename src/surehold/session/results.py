@@ -1,4 +1,4 @@
-"""What an analyst is told: frozen, with numbers, words and one dictionary each."""
+"""Results: frozen, with numbers, words and one dictionary each."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Cell(Shown):
         return self.shown(_digits([self]))
 
     def shown(self, digits: int) -> str:
-        """With so many decimals."""
+        """With this many decimals."""
         if self.value is None or self.interval is None:
             return "undetermined"
         return f"{formatting.plain(self.value, digits)}  {shown_interval(self.interval, digits)}"
@@ -238,7 +238,7 @@ class Estimate(Result):
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Result):
-    """Whether a number is at least, or at most, so much: pass, fail or undecided.
+    """Whether a number is at least, or at most, a limit: pass, fail or undecided.
 
     It passes if its whole interval does, and fails if none of it does.
     """
@@ -336,7 +336,7 @@ RESULTS: Mapping[str, type[Result]] = MappingProxyType(
 
 
 def result_of(entry: Entry, ledger: Ledger, recorded: bool) -> Result:
-    """What an entry of the ledger tells."""
+    """The result that an entry of the ledger holds."""
     plan = ledger.plan
     try:
         body = body_of(entry)

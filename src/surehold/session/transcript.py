@@ -1,4 +1,4 @@
-"""The transcript: what was told, in order, read from the ledger when it is looked at."""
+"""The transcript: all answers in order, read from the ledger when it is looked at."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOOKED_AT = 20_000  # entries that one page may go through, whatever it looks f
 class Page(Shown):
     """Some answers in order; ``next`` is where the next page begins, None if there is none.
 
-    ``total`` is how many answers the dataset has told, whatever was looked for.
+    ``total`` is how many answers the dataset has given, whatever was looked for.
     """
 
     answers: tuple[Result, ...]
@@ -55,11 +55,11 @@ class ToldInOrder(Sequence[Result]):
         if index < 0:
             found = self.last(-index)
             if len(found) < -index:
-                raise IndexError("there are not so many answers")
+                raise IndexError("there are fewer answers")
             return found[0]
         for answer in islice(self, index, None):
             return answer
-        raise IndexError("there are not so many answers")
+        raise IndexError("there are fewer answers")
 
     def to_dict(self) -> dict[str, Any]:
         """All answers as plain values, as JSON has them."""
@@ -113,7 +113,7 @@ class Transcript(ToldInOrder):
         contains: str = "",
         newest: bool = False,
     ) -> Page:
-        """At most so many answers whose entries are between two numbers, the newest first or last.
+        """At most ``limit`` answers whose entries are between two numbers, the newest first or last.
 
         ``round`` and ``contains``, a part of the query's text, pick some. A page may be short, even
         empty, and still have a ``next``: give it as ``after``, or as ``before`` from the newest on.
