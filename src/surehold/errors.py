@@ -1,7 +1,7 @@
 """Every exception Surehold raises, on one page.
 
-All share the base :class:`SureholdError`; each says what was required, what was got and what to
-do, and carries the numbers as attributes so that a surface can translate it without parsing text.
+All share the base :class:`SureholdError`. Each says what was required, what was given and what to
+do, and has the numbers as attributes, so that no surface has to parse text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SureholdError(Exception):
 
 
 class InvalidInput(SureholdError, ValueError):
-    """A value that the caller gave cannot be meant.
+    """The caller gave an invalid argument.
 
     >>> raise InvalidInput("beta", "a number strictly between 0 and 1", 1.5)
     Traceback (most recent call last):
@@ -51,7 +51,7 @@ class InvalidInput(SureholdError, ValueError):
 
 
 class Unreachable(SureholdError):
-    """No plan reaches the target; ``reachable`` says what would be."""
+    """No plan reaches the target; ``reachable`` says what can be reached."""
 
     def __init__(self, target: str, reachable: str, numbers: Mapping[str, Any]) -> None:
         self.target = target
@@ -89,10 +89,10 @@ class MissingExtra(SureholdError, ImportError):
 
 
 class InvalidQuery(SureholdError, ValueError):
-    """A query that the language does not have; the same for every dataset with these columns.
+    """A query that the language does not allow; the same for every dataset with these columns.
 
-    ``position`` counts characters of ``text`` from 0, where the trouble begins; None if it lies in
-    no one place.
+    ``position`` is where in ``text`` the error begins, counted from 0; None if it is in no one
+    place.
     """
 
     def __init__(self, reason: str, text: str, position: int | None = None, hint: str = "") -> None:
@@ -108,7 +108,7 @@ class InvalidQuery(SureholdError, ValueError):
 
 
 def _pointed(text: str, position: int) -> str:
-    """The few characters around a position, so that a long query can be mended."""
+    """The few characters around a position, so that a long query can be corrected."""
     around = text[max(position - 10, 0) : position + 20]
     return f" (near {around!r})" if around.strip() else ""
 
@@ -118,7 +118,7 @@ class BudgetExhausted(SureholdError):
 
     ``charge`` is what was asked for and ``remaining`` what is left (mu^2 of the record that binds);
     ``fits_at`` is the smallest round at which it would fit, None if there is none in the plan.
-    ``what`` says it in other words where the plan's number of answers is what does not suffice.
+    ``what`` replaces the first sentence where it is the number of answers that does not fit.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class BudgetExhausted(SureholdError):
 
 
 class NotReady(SureholdError):
-    """A question at a round that the plan does not cover, or that is not there yet."""
+    """A question at a round that the plan does not cover, or that the data has not reached."""
 
     def __init__(self, reason: str, hint: str, numbers: Mapping[str, Any]) -> None:
         self.reason = reason
@@ -192,10 +192,10 @@ class BadRecord(SureholdError, ValueError):
 
 
 class StorageFailed(SureholdError, OSError):
-    """The disk, or another process, was in the way.
+    """The disk failed, or another process was in the way.
 
-    ``kept`` says what became of what was asked for: False if nothing was changed, True if it was
-    kept all the same, None if that is not known. Doing it again with the same key is safe always.
+    ``kept`` is False if nothing was changed, True if the change was kept all the same, None if that
+    is unknown. Repeating the request with the same key is always safe.
     """
 
     def __init__(self, what: str, reason: str, hint: str, kept: bool | None = False) -> None:
@@ -207,22 +207,21 @@ class StorageFailed(SureholdError, OSError):
 
 
 class EvaluationFailed(SureholdError):
-    """A model could not be evaluated on the records, for a reason that lies in none of them.
+    """A model could not be evaluated, for a reason that does not depend on the records.
 
-    The charge stands, nothing was answered, and the same question is evaluated again without
-    another charge.
+    The charge stands, and asking the same question again evaluates it without another charge.
     """
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
-        self.hint = "ask the same again, which is not charged again; nothing was answered"
+        self.hint = "ask the same question again: it will not be charged again"
         super().__init__(f"evaluating the model failed: {reason}; {self.hint}")
 
 
 class AccessDenied(SureholdError):
-    """A service does not let this caller do this; nothing was charged and no data was touched.
+    """Not authenticated (``status`` 401) or permission denied (403).
 
-    ``status`` is HTTP's: 401 if it does not know the caller, 403 if the caller may not.
+    Nothing was charged and no data was touched.
     """
 
     def __init__(self, reason: str, hint: str, status: int = 401) -> None:
@@ -234,10 +233,10 @@ class AccessDenied(SureholdError):
 
 
 class RequestRefused(SureholdError):
-    """A service does not take a request as it came, whatever it asks for; nothing was done.
+    """A request that is too large, malformed or rate limited; nothing was done.
 
-    ``status`` is HTTP's, and ``retry_after`` says in how many seconds it would be taken, None if
-    the request itself has to change.
+    ``status`` is the HTTP status. ``retry_after`` is the number of seconds to wait, None if the
+    request itself has to change.
     """
 
     def __init__(
@@ -251,7 +250,7 @@ class RequestRefused(SureholdError):
 
 
 class ServiceFailed(SureholdError, ConnectionError):
-    """A service could not be reached, or what came back is not its answer."""
+    """A service could not be reached, or its response could not be read."""
 
     def __init__(self, what: str, reason: str, hint: str) -> None:
         self.what = what
@@ -261,7 +260,7 @@ class ServiceFailed(SureholdError, ConnectionError):
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it; an object of the caller's that JSON has not is named by its kind."""
+    """A value as JSON has it; any other object is named by its type."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

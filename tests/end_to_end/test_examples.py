@@ -21,7 +21,7 @@ SAYS = {
     "tune_model.py": ["249 questions", "it is better", "the budget is exhausted at round 100,000"],
     "agent_loop.py": [
         "stop: 25 proposals, none was shown to be better",
-        "refused: the plan's answers do not suffice",
+        "refused: the plan has too few answers left",
         ": it holds",
         ": a miss",
     ],

@@ -114,7 +114,7 @@ def test_a_table_with_more_cells_than_there_are_answers(tmp_path, nobody_looks) 
         assert caught.value.remaining == to_float(dataset._ledger.filter.remaining(800))
         assert caught.value.charge < caught.value.remaining  # it is the count
         assert (caught.value.fits_at, caught.value.more_records) == (None, None)
-        assert "it counts for 26 and 20 are left" in str(caught.value)
+        assert "this counts for 26 and 20 are left" in str(caught.value)
         quote = session.quote(query)
         assert (quote.allowed, quote.reason) == (False, str(caught.value))
         assert contents(dataset.path) == before

@@ -176,7 +176,7 @@ def test_cells_count_towards_a_limit(clinic):
     table = f"histogram(bins(age, {cells}))"
     quote = limited.quote(table)
     assert not quote.allowed
-    with pytest.raises(sh.BudgetExhausted, match="the limit of analyst 'ann' does not suffice"):
+    with pytest.raises(sh.BudgetExhausted, match="analyst 'ann' has too few answers left"):
         limited.ask(table)
     assert clinic.session("bob").quote(table).allowed
     small = "histogram(city in ('Oslo', 'Bergen'))"

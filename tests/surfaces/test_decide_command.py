@@ -203,7 +203,7 @@ def test_the_highest_of_scores(run, clinic):
         (("ill", "--best", "middle"), 2, "highest"),
         (("ill", "--price", "0"), 2, "from 1 to"),
         (("ill", "--price", "2.5"), 2, "not a whole number"),
-        (("ill", "--price", "1e6"), 3, "do not suffice"),
+        (("ill", "--price", "1e6"), 3, "too few answers left"),
         (("ill", "--round", "7"), 5, "covers rounds"),
     ],
 )

@@ -148,7 +148,7 @@ class Draft(View):
             self.store.drop_charged(asked)
             self._new_charged.pop(asked, None)
             key = None  # the charge has it
-        left = self.policy.answers_left(self.filter, t, self.plan.queries - after.answers)
+        left = self.policy.answers_left(self.filter, t, after.answers)
         values = {**body, **paid, "left": left}
         return self._add_result("answer", values, form.canonical, t, key, after)
 

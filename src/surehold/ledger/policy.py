@@ -84,9 +84,9 @@ class Policy:
         from_then_on = list(accumulate(reversed(planned.values())))
         return RecordFilter(firsts, from_then_on[::-1])
 
-    def answers_left(self, filter: Filter, t: int, unasked: int) -> int:
-        """How many answers fit at round t if ``unasked`` of the plan's answers are left."""
-        return max(0, min(filter.remaining(t) // self.unit_charge(t), unasked))
+    def answers_left(self, filter: Filter, t: int, given: int) -> int:
+        """How many answers fit at round t after ``given`` of the plan's answers."""
+        return max(0, min(filter.remaining(t) // self.unit_charge(t), self.plan.queries - given))
 
     def fits_at(self, filter: Filter, t: int, price: int = 1) -> int | None:
         """The first round from t on at which answers of that price fit; None if there is none."""

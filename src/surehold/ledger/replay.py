@@ -304,8 +304,7 @@ class _Replay:
     def _check_result(self, body: dict[str, Any], entry: Entry, state: State) -> None:
         """What every answer has; ``state`` is the one after it."""
         self._check_asked(body, entry)
-        policy, unasked = self._ledger.policy, self._ledger.plan.queries - state.answers
-        left = policy.answers_left(self._filter, body["round"], unasked)
+        left = self._ledger.policy.answers_left(self._filter, body["round"], state.answers)
         _must(body["left"] == left, "it left another number of answers")
         found = self._ledger.store.asked(question(str(body["canonical"]), int(body["round"])))
         _must(found is not None and found.seq == entry.seq, "the index does not lead to it")

@@ -45,7 +45,7 @@ class View:
     def answers_left(self, t: int, room: Room | None = None) -> int:
         """How many answers fit at round t; ``room`` is what is left for all by default."""
         filter, unasked = room or self.room()
-        return self.policy.answers_left(filter, t, unasked)
+        return self.policy.answers_left(filter, t, self.plan.queries - unasked)
 
     def fits(self, t: int, price: int, slots: int, room: Room) -> bool:
         """Whether queries of that price, which count for ``slots`` answers, fit at round t."""

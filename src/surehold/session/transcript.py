@@ -113,7 +113,7 @@ class Transcript(ToldInOrder):
         contains: str = "",
         newest: bool = False,
     ) -> Page:
-        """At most ``limit`` answers whose entries are between two numbers, the newest first or last.
+        """At most ``limit`` answers with entries between two numbers, the newest first or last.
 
         ``round`` and ``contains``, a part of the query's text, pick some. A page may be short, even
         empty, and still have a ``next``: give it as ``after``, or as ``before`` from the newest on.
