@@ -61,20 +61,11 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
-def counted(queries: int) -> str:
-    """A number of queries, in words that agree.
-
-    >>> counted(1), counted(2_000)
-    ('1 query', '2,000 queries')
-    """
-    return f"{queries:,} {'query' if queries == 1 else 'queries'}"
-
-
 def several(number: int, noun: str) -> str:
     """A number of things, in words that agree.
 
-    >>> several(1, "record"), several(20_000, "record"), several(2, "entry")
-    ('1 record', '20,000 records', '2 entries')
+    >>> several(1, "record"), several(20_000, "record"), several(2, "query")
+    ('1 record', '20,000 records', '2 queries')
     """
     if number != 1:
         noun = f"{noun.removesuffix('y')}ies" if noun.endswith("ry") else f"{noun}s"

@@ -9,26 +9,34 @@ running sum.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Protocol
 
 
-class Filter(Protocol):
+class Filter(ABC):
     """Decides by sizes and charges alone. Units are those of :mod:`surehold.mechanisms.charge`."""
 
+    @abstractmethod
     def remaining(self, t: int) -> int:
-        """The largest charge that fits at a round."""
+        """The largest charge that fits at round t."""
 
     def admits(self, t: int, units: int) -> bool:
-        """Whether a charge fits."""
+        """Whether a charge fits at round t."""
+        return units <= self.remaining(t)
 
     def charge(self, t: int, units: int) -> None:
         """Take an admitted charge off."""
+        if not 0 <= units <= self.remaining(t):
+            raise ValueError("a charge that was not admitted")
+        self._take(t, units)
+
+    @abstractmethod
+    def _take(self, t: int, units: int) -> None: ...
 
 
-class RecordFilter:
+class RecordFilter(Filter):
     """What is left of each piece's budget, in exact units.
 
     ``firsts`` are the first records of the pieces, from 1 on, and ``budgets`` what each may be
@@ -61,7 +69,7 @@ class RecordFilter:
             self._least[node] = min(self._least[2 * node], self._least[2 * node + 1])
 
     def remaining(self, t: int) -> int:
-        """The largest charge that fits at a round: the least that is left of the records in it."""
+        """The least that is left of the records in round t."""
         taken, least = 0, None
         for node, is_whole in self._path(t):
             if is_whole:
@@ -72,14 +80,8 @@ class RecordFilter:
         assert least is not None
         return least
 
-    def admits(self, t: int, units: int) -> bool:
-        """Whether a charge fits."""
-        return units <= self.remaining(t)
-
-    def charge(self, t: int, units: int) -> None:
+    def _take(self, t: int, units: int) -> None:
         """Charge every record up to the round."""
-        if not 0 <= units <= self.remaining(t):
-            raise ValueError("a charge that was not admitted")
         partial = []
         for node, is_whole in self._path(t):
             if is_whole:
@@ -111,7 +113,7 @@ class RecordFilter:
         return path
 
 
-class CappedFilter:
+class CappedFilter(Filter):
     """Another filter, of which no more than ``most`` may be taken: what one analyst may spend."""
 
     def __init__(self, whole: Filter, most: int) -> None:
@@ -121,19 +123,12 @@ class CappedFilter:
         """What is left of both."""
         return max(0, min(self._whole.remaining(t), self._most))
 
-    def admits(self, t: int, units: int) -> bool:
-        """Whether a charge fits both."""
-        return units <= self.remaining(t)
-
-    def charge(self, t: int, units: int) -> None:
-        """Take an admitted charge off both."""
-        if units > self._most:
-            raise ValueError("a charge that was not admitted")
+    def _take(self, t: int, units: int) -> None:
         self._whole.charge(t, units)
         self._most -= units
 
 
-class FixedFilter:
+class FixedFilter(Filter):
     """The filter of a schedule whose queries may not be moved: each round has its own budget.
 
     The paper's certificates for fixed schedules are proved for just the schedule they are given.
@@ -146,18 +141,11 @@ class FixedFilter:
         """What is left of a round's budget."""
         return self._left[t]
 
-    def admits(self, t: int, units: int) -> bool:
-        """Whether a charge fits."""
-        return units <= self._left[t]
-
-    def charge(self, t: int, units: int) -> None:
-        """Charge a round."""
-        if not 0 <= units <= self._left[t]:
-            raise ValueError("a charge that was not admitted")
+    def _take(self, t: int, units: int) -> None:
         self._left[t] -= units
 
 
-class UncommittedFilter:
+class UncommittedFilter(Filter):
     """Another filter, and charges at one round that are taken off it once they are durable."""
 
     def __init__(self, whole: Filter) -> None:
@@ -170,14 +158,7 @@ class UncommittedFilter:
             raise ValueError("charges of one transaction are at one round")
         return self._whole.remaining(t) - self._units
 
-    def admits(self, t: int, units: int) -> bool:
-        """Whether a charge fits."""
-        return units <= self.remaining(t)
-
-    def charge(self, t: int, units: int) -> None:
-        """Note an admitted charge."""
-        if not 0 <= units <= self.remaining(t):
-            raise ValueError("a charge that was not admitted")
+    def _take(self, t: int, units: int) -> None:
         self._round, self._units = t, self._units + units
 
     def commit(self) -> Filter:

@@ -15,7 +15,7 @@ from surehold.checks import (
     check_probability,
 )
 from surehold.errors import InvalidInput, NotCertified, Unreachable
-from surehold.formatting import counted, width
+from surehold.formatting import several, width
 from surehold.planning.plans import COVERS, Unknown
 from surehold.theory.certificates import Batches, Certificate, Growing, Width, get
 from surehold.theory.exposure import reciprocal, statistical
@@ -165,7 +165,7 @@ def _smallest_setting(
         return certificate.records(problem.setting, queries, alpha, problem.beta, problem.growth)
     except NotCertified as error:
         raise Unreachable(
-            f"a width of ±{alpha:g} for {counted(queries)}",
+            f"a width of ±{alpha:g} for {several(queries, 'query')}",
             "it would need more than 10^18 records; ask for a larger alpha or fewer queries",
             {"alpha": alpha, "queries": queries},
         ) from error
@@ -195,7 +195,7 @@ def _no_width_error(problem: Problem, certificate: Certificate, queries: int) ->
         else f"not even one has width ±0.5 with {_sizes(problem.setting)}"
     )
     return Unreachable(
-        f"a width below ±1 for {counted(queries)} ({certificate.name})",
+        f"a width below ±1 for {several(queries, 'query')} ({certificate.name})",
         reachable + _otherwise(problem, certificate),
         {"queries": queries, "reachable_queries": most},
     )
@@ -217,7 +217,7 @@ def _would_give(way: str, problem: Problem, certificate: Certificate) -> str:
     if problem.unknown == "queries":
         assert problem.alpha is not None
         queries = certificate.queries(problem.setting, problem.alpha, problem.beta)
-        return f"; {way} would give {counted(queries)}" if queries else ""
+        return f"; {way} would give {several(queries, 'query')}" if queries else ""
     assert problem.queries is not None
     found = certificate.width(problem.setting.at(problem.queries), problem.beta).value
     return f"; {way} would give ±{width(found)}" if found < 1.0 else ""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from surehold.checks import LARGEST_COUNT
 from surehold.errors import Unreachable
-from surehold.formatting import counted, width
+from surehold.formatting import several, width
 from surehold.planning.problem import Problem, Solution, gain, objection, solve
 from surehold.theory.certificates import Batches, Growing, get
 
@@ -71,8 +71,9 @@ def _about_the_cap(problem: Problem, solution: Solution) -> str | None:
     evenly = -(-queries * setting.n // setting.n0)
     early = -(-queries * setting.n**2 // setting.n0**2)
     return (
-        f"{counted(queries)} fit if they are asked once all {setting.n:,} records are there. To "
-        f"ask as many evenly as the data grows, plan for {evenly:,}; at any time, for {early:,}."
+        f"{several(queries, 'query')} fit if they are asked once all {setting.n:,} records are "
+        f"there. To ask as many evenly as the data grows, plan for {evenly:,}; "
+        f"at any time, for {early:,}."
     )
 
 
@@ -123,9 +124,9 @@ def _about_the_horizon(problem: Problem, solution: Solution) -> str | None:
     if not early[0]:
         return None
     return (
-        f"A further horizon costs little: ten times as far, to n = {n:,}, {counted(early[0])} "
-        f"instead of {early[1]:,} would fit at n0, and {evenly[0]:,} instead of {evenly[1]:,} "
-        "evenly."
+        f"A further horizon costs little: ten times as far, to n = {n:,}, "
+        f"{several(early[0], 'query')} instead of {early[1]:,} would fit at n0, and "
+        f"{evenly[0]:,} instead of {evenly[1]:,} evenly."
     )
 
 
@@ -147,7 +148,7 @@ def _about_waiting(problem: Problem, solution: Solution) -> str | None:
 
 def _describe(problem: Problem, solution: Solution) -> str:
     if problem.unknown == "queries":
-        return counted(solution.queries)
+        return several(solution.queries, "query")
     if problem.unknown == "width":
         return f"a width of ±{width(solution.width.value)}"
     return f"{solution.setting.n:,} records"
