@@ -10,13 +10,13 @@ from surehold.client.connection import Connection
 from surehold.client.decoding import Unreadable, result_of
 from surehold.errors import RequestRefused
 from surehold.session import Page, Result
-from surehold.session.transcript import ToldInOrder
+from surehold.session.transcript import BaseTranscript
 
 PAGE = 200
 _DOING = "reading the transcript"
 
 
-class RemoteTranscript(ToldInOrder):
+class RemoteTranscript(BaseTranscript):
     """All answers of a dataset in order, and what was derived from them."""
 
     def __init__(self, connection: Connection, analyst: str | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import islice
@@ -15,7 +15,6 @@ from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
 from surehold.session.results import Result, result_of
 
-_TOLD = ("answer", "derived")
 _LOOKED_AT = 20_000  # entries that one page may go through, whatever it looks for
 
 
@@ -34,8 +33,8 @@ class Page(Shown):
         return formatting.several(len(self.answers), "answer")
 
 
-class ToldInOrder(Sequence[Result]):
-    """What every transcript has, wherever the answers lie."""
+class BaseTranscript(Sequence[Result]):
+    """What every transcript has, local or remote."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Result]:
@@ -73,7 +72,7 @@ class ToldInOrder(Sequence[Result]):
         return f"<table><caption>{escape(repr(self))}</caption>{rows}</table>"
 
 
-class Transcript(ToldInOrder):
+class Transcript(BaseTranscript):
     """All answers of a dataset in order, and what was derived from them."""
 
     def __init__(self, ledger: Ledger, analyst: str | None = None) -> None:
@@ -86,22 +85,32 @@ class Transcript(ToldInOrder):
         return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[Result]:
-        for entry in self._ledger.store.entries():
-            if entry.kind in _TOLD:
-                answer = result_of(entry, self._ledger, recorded=True)
-                if self._analyst in (None, answer.analyst):
-                    yield answer
+        return self._read(self._ledger.store.entries())
 
     def last(self, count: int) -> list[Result]:
         """The last answers, in order, without reading those before."""
-        found: list[Result] = []
-        for entry in self._ledger.store.entries_back(2**62):
-            if len(found) == count:
-                break
-            if entry.kind in _TOLD:
-                answer = result_of(entry, self._ledger, recorded=True)
-                found += [answer] if self._analyst in (None, answer.analyst) else []
-        return found[::-1]
+        return [*islice(self._read(self._ledger.store.entries_back(2**62)), count)][::-1]
+
+    def entry(self, number: int) -> Result | None:
+        """The answer of that entry, if it is one."""
+        found = self._ledger.store.entry(number)
+        return None if found is None else next(self._read([found]), None)
+
+    def _read(self, entries: Iterable[Entry]) -> Iterator[Result]:
+        for entry in entries:
+            if self._matches(entry):
+                yield result_of(entry, self._ledger, recorded=True)
+
+    def _matches(self, entry: Entry, t: int | None = None, contains: str = "") -> bool:
+        """Whether it is an answer of this transcript, at that round, with that part of a query."""
+        if entry.kind not in ("answer", "derived"):
+            return False
+        body, part = entry.read(), contains.casefold()
+        return (
+            self._analyst in (None, body.get("analyst"))
+            and t in (None, body.get("round"))
+            and any(part in str(body.get(name)).casefold() for name in ("canonical", "query"))
+        )
 
     def page(
         self,
@@ -126,23 +135,6 @@ class Transcript(ToldInOrder):
             if len(found) == limit or looked == _LOOKED_AT:
                 return Page(tuple(found), at, total)
             looked, at = looked + 1, entry.seq
-            if entry.kind in _TOLD and self._is_meant(entry, round, contains):
+            if self._matches(entry, round, contains):
                 found.append(result_of(entry, self._ledger, recorded=True))
         return Page(tuple(found), None, total)
-
-    def _is_meant(self, entry: Entry, round: int | None, contains: str) -> bool:
-        body, part = entry.read(), contains.casefold()
-        is_part = part in str(body.get("canonical")).casefold()
-        return (
-            self._analyst in (None, body.get("analyst"))
-            and round in (None, body.get("round"))
-            and (is_part or part in str(body.get("query")).casefold())
-        )
-
-    def entry(self, number: int) -> Result | None:
-        """The answer of that entry, if it is one."""
-        found = self._ledger.store.entry(number)
-        if found is None or found.kind not in _TOLD:
-            return None
-        result = result_of(found, self._ledger, recorded=True)
-        return result if self._analyst in (None, result.analyst) else None
