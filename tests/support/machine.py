@@ -62,7 +62,7 @@ class Faulty:
             self.at("after", broken)
 
         def publish_with_faults(writer: SegmentWriter, start: int) -> Any:
-            with segments._told_plainly():
+            with segments._report_failures():
                 self.at("publish before", lost)
                 published = publish(writer, start)
                 self.at("publish after", lost)
