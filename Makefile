@@ -55,8 +55,9 @@ docs: $(DEV_READY)  ## the documentation as a site, in site/; a dead link is an 
 	@# Never --quiet: it takes warnings away before --strict has counted them.
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-pages: $(DEV_READY)  ## write docs/reference/cli.md anew, from the command's own help
+pages: $(DEV_READY)  ## regenerate docs/reference/cli.md and the rooms in CONTRIBUTING.md
 	@$(BIN)/python docs/machinery/commands.py
+	@$(BIN)/python docs/machinery/rooms.py
 
 unit: $(DEV_READY) $(BROWSER_READY)  ## the tests, and every example in docstrings, README and docs
 	@echo "==> pytest: tests and examples, in $(JOBS) processes"
