@@ -42,7 +42,7 @@ ELSEWHERE = {
     ("data/segments.py", "open"): "under a passing name; it is synced before it is named",
     ("data/segments.py", "touch"): "takes the name, privately; it is synced before it is named",
     ("data/segments.py", "unlink"): "files that no entry names",
-    ("ledger/store.py", "touch"): "takes the name; SQLite syncs the file, create() the folder",
+    ("ledger/database.py", "touch"): "takes the name; SQLite syncs the file, create() the folder",
     ("ledger/witness.py", "pwrite"): "may be behind the ledger",
     ("plots/paper.py", "open"): "a table of figures, which can be made again",
     ("server/routes/append.py", "mkdir"): "bodies that are not whole",

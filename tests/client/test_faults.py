@@ -180,7 +180,7 @@ def test_records_without_a_key_have_one_of_their_own(act, waits, local):
         assert len(sent) == times
         [key] = {one.headers["idempotency-key"] for one in sent}
         if isinstance(caught.value, sh.ServiceFailed):
-            assert f"with the key {key} (--key {key}): they are kept once" in str(caught.value)
+            assert f"with the key {key} (--key {key}): they will be kept once" in str(caught.value)
 
 
 def test_two_appends_without_a_key_have_two(waits, local):
