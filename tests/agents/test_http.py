@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 import surehold as sh
 from support.runtime import made
+from surehold.cli import main
 
 from .hosts import COMMAND, listening, over_http
 
@@ -139,6 +141,15 @@ def test_a_port_that_is_taken(url, folder):
     assert ended.returncode == 1
     assert "in use" in ended.stderr
     assert "choose another --host or --port" in ended.stderr
+
+
+def test_it_says_which_extra_it_needs(folder, monkeypatch, capsys):
+    command = importlib.import_module("surehold.cli.mcp")
+    monkeypatch.setattr(command, "find_spec", lambda name: name == "mcp" or None)
+    with pytest.raises(SystemExit) as ended:
+        main(["mcp", str(folder), "--http"])
+    assert ended.value.code != 0
+    assert "pip install 'surehold[mcp,serve]'" in capsys.readouterr().err
 
 
 def test_ctrl_c_ends_it(folder):

@@ -49,6 +49,8 @@ def mcp(
     """
     if find_spec("mcp") is None:
         raise MissingExtra("surehold mcp", "mcp")
+    if over_http and None in map(find_spec, ("fastapi", "prometheus_client")):
+        raise MissingExtra("surehold mcp --http", "mcp,serve")
     if over_http and isinstance(dataset, str):
         hint = "run it on the machine that holds the dataset, or without --http"
         raise InvalidInput("the dataset", "a local folder for --http", dataset, hint)
