@@ -8,7 +8,7 @@ import pytest
 
 import surehold as sh
 from client.scripted import raw, reply, reset, scripted
-from surehold.client.address import checked_token, checked_url, proxy_for
+from surehold.client.address import check_token, check_url, proxy_for
 
 SECRET = "hf_s3cr3t"
 
@@ -23,7 +23,7 @@ SECRET = "hf_s3cr3t"
     ],
 )
 def test_an_address(given, meant):
-    assert checked_url(given) == meant
+    assert check_url(given) == meant
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_a_token_that_is_none_is_refused_and_not_repeated(given):
 
 
 def test_the_token_is_given_or_that_of_the_environment(monkeypatch):
-    assert checked_token(None) is None
+    assert check_token(None) is None
     monkeypatch.setenv("SUREHOLD_TOKEN", f"{SECRET}\n")
-    assert checked_token(None) == SECRET
-    assert checked_token("other") == "other"
+    assert check_token(None) == SECRET
+    assert check_token("other") == "other"
     monkeypatch.setenv("SUREHOLD_TOKEN", "")
-    assert checked_token(None) is None
+    assert check_token(None) is None
 
 
 def test_the_token_is_sent_and_never_shown(local, waits):

@@ -12,7 +12,7 @@ import surehold as sh
 from client.scripted import error, reply, scripted
 from support.onnx_graphs import FLOAT, model, node
 from support.workload import CASES
-from surehold.client.questions import payloads_of, selection, written
+from surehold.client.questions import payloads_of, selection_body, text_of
 from surehold.queries import query_of
 
 ABOUT = {"features": ["age", "bmi"], "target": "bmi > 25", "classes": [False, True]}
@@ -42,17 +42,17 @@ NEW, OLD = sh.accuracy(ONE, **ABOUT), sh.accuracy(OTHER, **ABOUT)
 def test_every_query_can_be_read_back(name):
     query = CASES[name].query
     canonical = query_of(query).canonical if isinstance(query, str) else query.canonical
-    assert query_of(written(query)).canonical == canonical
+    assert query_of(text_of(query)).canonical == canonical
 
 
 def test_a_query_goes_as_it_was_written_if_it_can():
-    assert written("Age>65") == "Age>65"
-    assert written(sh.fraction("Age>65")) == "Age>65"
-    assert written(sh.mean("bmi", 10, 60)) == "mean(bmi, 10, 60)"
+    assert text_of("Age>65") == "Age>65"
+    assert text_of(sh.fraction("Age>65")) == "Age>65"
+    assert text_of(sh.mean("bmi", 10, 60)) == "mean(bmi, 10, 60)"
 
 
 def test_a_selection_keeps_its_names():
-    told = selection(sh.select({"a": "age > 1", "ü": sh.mean("bmi", 0, 1)}, price=9))
+    told = selection_body(sh.select({"a": "age > 1", "ü": sh.mean("bmi", 0, 1)}, price=9))
     assert list(told["candidates"].items()) == [("a", "age > 1"), ("ü", "mean(bmi, 0, 1)")]
     assert (told["best"], told["price"]) == ("lowest", 9)
 

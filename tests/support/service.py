@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 
 from support.noise_sources import FastSeededNoise
 from surehold import errors
-from surehold.server.addresses import address_of, listening
-from surehold.server.app import guarded
+from surehold.server.addresses import address_of, listen
+from surehold.server.app import with_middleware
 from surehold.server.logs import start_logging
 from surehold.server.middleware import HEADERS
 from surehold.server.protocol import HttpServer
@@ -75,12 +75,12 @@ def running_tools(dataset: Dataset, settings: Settings = QUICK) -> AbstractConte
 
     service = Service(dataset, settings)
     app = tool_application(service, lambda: None)
-    return _run(service, HttpServer(guarded(app)))
+    return _run(service, HttpServer(with_middleware(app)))
 
 
 @contextmanager
 def _run(service: Service, runner: HttpServer) -> Iterator[Running]:
-    listener = listening("127.0.0.1", 0)
+    listener = listen("127.0.0.1", 0)
     thread = threading.Thread(target=runner.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     until = time.monotonic() + PATIENT

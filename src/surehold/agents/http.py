@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from surehold.agents.tools import Guest
 from surehold.agents.toolserver import ToolServer
-from surehold.server.app import assembled, guarded, health
+from surehold.server.app import assemble, health, with_middleware
 from surehold.server.auth import GuardedRoute
 from surehold.server.dependencies import VIEWER, gives
 from surehold.server.middleware import TOOL
@@ -54,13 +54,13 @@ def tool_application(service: Service, close: Callable[[], None]) -> FastAPI:
         await tools.finish()
         close()
 
-    return assembled(service, (health, metrics.router, router), alive())
+    return assemble(service, (health, metrics.router, router), alive())
 
 
 def serve_http(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
     """Serve until a signal; calls that run may finish first."""
     logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every bad request
-    HttpServer(guarded(app), ready).run(sockets=[listener])
+    HttpServer(with_middleware(app), ready).run(sockets=[listener])
 
 
 def _guest_of(service: Service, scope: Scope) -> Guest:

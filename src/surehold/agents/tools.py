@@ -13,6 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from surehold import queries
 from surehold.agents import descriptions, rendering
 from surehold.agents.arguments import Arguments, AtRound, Count, Key, QueryText, Whole
+from surehold.display import Shown
 from surehold.queries import Query
 from surehold.queries.selection import USUAL_PRICE
 from surehold.server.schemas import Answers, AnswersPage
@@ -136,13 +137,13 @@ class Tool(Arguments):
     def _run(self, guest: Guest) -> Outcome: ...
 
 
-@dataclass(frozen=True)
-class Description:
+@dataclass(frozen=True, repr=False)
+class Description(Shown):
     """What has to be known before the first question."""
 
-    columns: dict[str, str]
+    columns: Mapping[str, str]
     plan: dict[str, Any]
-    rounds: list[Round]
+    rounds: tuple[Round, ...]
 
 
 class Describe(Tool):
@@ -155,16 +156,12 @@ class Describe(Tool):
     def _run(self, guest: Guest) -> Outcome:
         session = guest.session
         status, plan, rounds = session.status(), session.plan, session.rounds
-        values = {
-            "columns": dict(status.columns),
-            "plan": plan.to_dict(),
-            "rounds": [one.to_dict() for one in rounds],
-        }
+        values = Description(status.columns, plan.to_dict(), rounds).to_dict()
         return Outcome(values, rendering.of_dataset(status, plan, rounds))
 
 
-@dataclass(frozen=True)
-class Left:
+@dataclass(frozen=True, repr=False)
+class Left(Shown):
     """What is left of the budget, and of the caller's own limit."""
 
     status: Status
@@ -182,11 +179,7 @@ class Budget(Tool):
     def _run(self, guest: Guest) -> Outcome:
         session = guest.session
         status, outlook, limit = session.status(), session.outlook(), session.limit
-        values = {
-            "status": status.to_dict(),
-            "outlook": outlook.to_dict(),
-            "limit": None if limit is None else limit.to_dict(),
-        }
+        values = Left(status, outlook, limit).to_dict()
         now, mine = outlook.now.round, None
         if limit is not None and now is not None:
             mine = Pace(now, session.answers_left(now))

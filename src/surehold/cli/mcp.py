@@ -83,7 +83,7 @@ def _answer(found: Dataset | RemoteSession, analyst: str) -> None:
 def _listen(found: Dataset | RemoteSession, host: str, port: int, expose: bool) -> None:
     """Serve over HTTP, by the rules of `surehold serve`."""
     from surehold.agents.http import PATH, serve_http, tool_application
-    from surehold.server.addresses import address_of, check_address, listening
+    from surehold.server.addresses import address_of, check_address, listen
     from surehold.server.logs import start_logging
     from surehold.server.service import Service
     from surehold.session import Dataset
@@ -92,7 +92,7 @@ def _listen(found: Dataset | RemoteSession, host: str, port: int, expose: bool) 
     service = Service(found)
     check_address(host, service.book, expose)
     start_logging()
-    with listening(host, port) as listener:
+    with listen(host, port) as listener:
         where = f"serving tools at {address_of(listener)}{PATH}"
         app = tool_application(service, found.close)
         serve_http(app, listener, lambda: console.note(where))

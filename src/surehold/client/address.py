@@ -15,7 +15,7 @@ TOKEN = "SUREHOLD_TOKEN"
 """The environment variable that has the token, where none is given."""
 
 
-def checked_url(given: object) -> str:
+def check_url(given: object) -> str:
     """The address of a service without a slash at its end; a path before ``/v1`` may be part."""
     required = "the address of a service, such as https://host or http://127.0.0.1:8750"
     if not isinstance(given, str):
@@ -32,7 +32,7 @@ def checked_url(given: object) -> str:
     return Url(url.scheme, None, url.host, url.port, (url.path or "").rstrip("/") or None).url
 
 
-def checked_token(given: object) -> str | None:
+def check_token(given: object) -> str | None:
     """The token, or that of the environment; never part of a message."""
     if given is None:
         given = os.environ.get(TOKEN) or None

@@ -112,7 +112,7 @@ class Connection:
             is_last = attempt >= self._retries
             wait = _pause(attempt)
             try:
-                reply = self._once(request)
+                reply = self._send_once(request)
             except _Broken as lost:
                 may_repeat = (lost.is_unsent or request.is_repeatable) and not lost.is_final
                 if is_last or not may_repeat:
@@ -133,7 +133,7 @@ class Connection:
             return read(values)
         except (Unreadable, InvalidInput) as error:
             hint = "the service may be another version of surehold"
-            raise failed(self.url, doing, str(error), hint) from None
+            raise failure(self.url, doing, str(error), hint) from None
 
     def close(self) -> None:
         """Close the connections; the next request opens new ones."""
@@ -150,7 +150,7 @@ class Connection:
 
     # ------------------------------------------------------------------------------- once
 
-    def _once(self, request: Request) -> _Reply:
+    def _send_once(self, request: Request) -> _Reply:
         given = {name: _text(value) for name, value in request.query.items() if value is not None}
         address = f"{self.url}{request.path}{'?' if given else ''}{urlencode(given)}"
         connect = min(self._timeout, _SECONDS_TO_CONNECT)
@@ -167,19 +167,19 @@ class Connection:
                     preload_content=False,
                     decode_content=False,
                 )
-            return self._received(response)
+            return self._receive(response)
         except _UNSENT as error:
-            reason = f"no connection ({_shown(error)})"
+            reason = f"no connection ({_describe(error)})"
             raise _Broken(reason, is_unsent=True) from error
         except (broken.ReadTimeoutError, TimeoutError) as error:
             raise _Broken("no response came in time", is_final=True) from error
         except broken.SSLError as error:
             is_unsent = isinstance(error.args[0], ssl.SSLCertVerificationError)
-            raise _Broken(f"TLS: {_shown(error)}", is_unsent=is_unsent, is_final=True) from error
+            raise _Broken(f"TLS: {_describe(error)}", is_unsent=is_unsent, is_final=True) from error
         except (broken.HTTPError, http.client.HTTPException, OSError, ValueError) as error:
-            raise _Broken(f"the connection broke ({_shown(error)})") from error
+            raise _Broken(f"the connection broke ({_describe(error)})") from error
 
-    def _received(self, response: urllib3.BaseHTTPResponse) -> _Reply:
+    def _receive(self, response: urllib3.BaseHTTPResponse) -> _Reply:
         """The whole response, unless it is too long or takes too long."""
         deadline = time.monotonic() + self._timeout
         declared = response.headers.get("Content-Length", "")
@@ -228,10 +228,10 @@ class Connection:
         cause: BaseException | None = None,
     ) -> NoReturn:
         hint = request.if_lost if request.if_lost and not is_unsent else _IS_THERE
-        raise failed(self.url, request.doing, reason, hint) from cause
+        raise failure(self.url, request.doing, reason, hint) from cause
 
 
-def failed(url: str, doing: str, reason: str, hint: str = _IS_THERE) -> ServiceFailed:
+def failure(url: str, doing: str, reason: str, hint: str = _IS_THERE) -> ServiceFailed:
     """The error of a service that did not answer as it should."""
     return ServiceFailed(f"{doing} at {url}", reason, hint)
 
@@ -273,7 +273,7 @@ def _pause(attempt: int) -> float:
     return (0.5 + time.monotonic_ns() % 1000 / 2000.0) * longest
 
 
-def _shown(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     """What went wrong, in one line, without the object that urllib3 puts before it."""
     inner = getattr(error, "original_error", None) or error
     text = " ".join(str(inner).split()).rpartition(">: ")[2].rpartition("): ")[2]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from surehold.models.payload import ModelPayload
 
 
-def checked_query(query: object) -> Query | str:
+def check_query(query: object) -> Query | str:
     """A query or its text; what the text means is for the service to say."""
     if not isinstance(query, str | Query):
         required = "a query, such as fraction('age > 65'), or its text"
@@ -21,7 +21,7 @@ def checked_query(query: object) -> Query | str:
     return query
 
 
-def written(query: Query | str) -> str:
+def text_of(query: Query | str) -> str:
     """One text of a query: as it was written, if that can be read back alone."""
     if isinstance(query, str):
         return query
@@ -33,11 +33,11 @@ def written(query: Query | str) -> str:
     return query.canonical
 
 
-def selection(query: Select) -> dict[str, Any]:
+def selection_body(query: Select) -> dict[str, Any]:
     """A selection with the names that its caller gave the candidates."""
     pairs = zip(query.names, query.candidates, strict=True)
     return {
-        "candidates": {name: written(candidate) for name, candidate in pairs},
+        "candidates": {name: text_of(candidate) for name, candidate in pairs},
         "best": query.best,
         "price": query.price,
     }

@@ -16,7 +16,7 @@ PARQUET = "application/vnd.apache.parquet"
 
 
 @contextmanager
-def packed(
+def pack(
     source: Any, columns: Mapping[str, str], format: str | None, progress: Progress | None
 ) -> Iterator[Path]:
     """A Parquet file of all records; BadRecord, as ever, if one does not fit the columns.

@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from surehold.checks import check_number, check_whole
-from surehold.client.address import checked_token, checked_url
-from surehold.client.connection import Connection, Request, failed
+from surehold.client.address import check_token, check_url
+from surehold.client.connection import Connection, Request, failure
 from surehold.client.decoding import list_reader, reader, result_of
-from surehold.client.questions import checked_query, is_named, payloads_of, selection, written
+from surehold.client.questions import check_query, is_named, payloads_of, selection_body, text_of
 from surehold.client.transcript import RemoteTranscript
 from surehold.errors import InvalidInput
 from surehold.planning import Plan
@@ -63,8 +63,8 @@ def connect(
     cannot be charged twice: it has a key of your own, or a round is held.
     """
     connection = Connection(
-        checked_url(url),
-        checked_token(token),
+        check_url(url),
+        check_token(token),
         check_number("timeout", timeout, "from 0.001 to 1e6 seconds", lambda x: 1e-3 <= x <= 1e6),
         check_whole("retries", retries, 0, 1_000_000),
     )
@@ -130,7 +130,7 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         values = self._connection.get("/v1/room", doing, round=check_whole("round", round))
         left = values.get("answers_left")
         if not isinstance(left, int):
-            raise failed(self._connection.url, doing, "it is not a number of answers")
+            raise failure(self._connection.url, doing, "it is not a number of answers")
         return left
 
     @property
@@ -150,9 +150,9 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
 
     def quote(self, query: Query | str) -> Quote:
         """What an answer would cost and how wide it would be; free, and it touches no record."""
-        asked = checked_query(query)
+        asked = check_query(query)
         payloads_of(asked)  # refuses what could not be asked either
-        values = self._post("/v1/quote", "quoting", {"query": written(asked), **self._round()})
+        values = self._post("/v1/quote", "quoting", {"query": text_of(asked), **self._round()})
         return self._connection.decode(reader(Quote), values, "quoting")
 
     @overload
@@ -170,12 +170,12 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
 
         ``progress`` is not called: the records are elsewhere.
         """
-        asked = checked_query(query)
+        asked = check_query(query)
         if isinstance(asked, Select) and is_named(asked):
-            values = self._ask("/v1/select", selection(asked), [asked], key)
+            values = self._ask("/v1/select", selection_body(asked), [asked], key)
         else:
-            values = self._ask("/v1/ask", {"query": written(asked)}, [asked], key)
-        return _renamed(self._connection.decode(result_of, values, "asking"), asked)
+            values = self._ask("/v1/ask", {"query": text_of(asked)}, [asked], key)
+        return _rename(self._connection.decode(result_of, values, "asking"), asked)
 
     def ask_many(
         self,
@@ -187,15 +187,17 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         """All at one round, all or none, in one pass over the data and one durable step."""
         if isinstance(queries, str | Query) or not isinstance(queries, Iterable):
             raise InvalidInput("queries", "a list of queries", queries)
-        asked = [checked_query(query) for query in queries]
+        asked = [check_query(query) for query in queries]
         if not asked:
             return ()
-        body = {"queries": [written(query) for query in asked]}
+        body = {"queries": [text_of(query) for query in asked]}
         values = self._ask("/v1/ask-many", body, asked, key).get("answers")
         if not isinstance(values, list) or len(values) != len(asked):
-            raise failed(self._connection.url, "asking", "there are not as many answers as queries")
+            raise failure(
+                self._connection.url, "asking", "there are not as many answers as queries"
+            )
         results = [self._connection.decode(result_of, one, "asking") for one in values]
-        return tuple(map(_renamed, results, asked))
+        return tuple(map(_rename, results, asked))
 
     # ----------------------------------------------------------------------------- dataset
 
@@ -251,11 +253,11 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         checks them. They are kept once, however often they are sent: by the caller's ``key``, or
         else one made for this append, which an error names.
         """
-        from surehold.client.records import PARQUET, packed
+        from surehold.client.records import PARQUET, pack
 
-        key = uuid.uuid4().hex if key is None else _checked_header(key)
+        key = uuid.uuid4().hex if key is None else _check_header(key)
         headers = {"Content-Type": PARQUET, "Idempotency-Key": key}
-        with packed(source, self.columns, format, progress) as file:
+        with pack(source, self.columns, format, progress) as file:
             request = Request(
                 "POST",
                 "/v1/append",
@@ -322,7 +324,7 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
     def _me(self) -> dict[str, Any]:
         values = self._connection.get("/v1/me", "connecting")
         if not isinstance(values.get("analyst"), str):
-            raise failed(self._connection.url, "connecting", "it does not say who the caller is")
+            raise failure(self._connection.url, "connecting", "it does not say who the caller is")
         return values
 
     def _get(self, name: str, read: Callable[[Any], T]) -> T:
@@ -330,14 +332,14 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         return self._connection.decode(read, self._connection.get(f"/v1/{name}", doing), doing)
 
 
-def _renamed(result: Result, query: Query | str) -> Result:
+def _rename(result: Result, query: Query | str) -> Result:
     """A choice under the names that this caller gave, who need not be the first to ask."""
     if isinstance(result, Choice) and isinstance(query, Select):
         return replace(result, name=query.names[result.index])
     return result
 
 
-def _checked_header(key: str) -> str:
+def _check_header(key: str) -> str:
     """A key that a header can carry as it is."""
     key = check_text("key", key)
     if not key.isascii() or key != key.strip():

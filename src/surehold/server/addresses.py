@@ -39,7 +39,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def listening(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """A bound socket: its port is known, and clients may connect from now on."""
     if not 0 <= port <= _LAST_PORT:
         raise InvalidInput("--port", f"from 0 to {_LAST_PORT}", port)

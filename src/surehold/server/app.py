@@ -59,12 +59,12 @@ _PARTS = (
 
 def application(service: Service) -> FastAPI:
     """The ASGI application of a service, without the middleware."""
-    app = assembled(service, _PARTS)
+    app = assemble(service, _PARTS)
     app.mount("/static", page.files())
     return app
 
 
-def assembled(
+def assemble(
     service: Service,
     parts: Sequence[APIRouter],
     alive: AbstractAsyncContextManager[object] | None = None,
@@ -105,7 +105,7 @@ def _note_late(metrics: Metrics, slot: float) -> None:
     logger.warning("late answer", extra={"slot": slot})
 
 
-def guarded(app: FastAPI) -> ASGIApp:
+def with_middleware(app: FastAPI) -> ASGIApp:
     """The application with its middleware, as a server runs it."""
     return Front(app, app.state.metrics)
 

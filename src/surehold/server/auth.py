@@ -16,13 +16,13 @@ from starlette.responses import Response
 from surehold.server.addresses import check_near
 from surehold.server.body import (
     JSON,
-    arriving,
     check_length,
     check_parts,
     check_type,
     is_drained,
     not_json,
     parse,
+    receive,
 )
 from surehold.server.error_responses import error_response
 from surehold.server.service import Caller, Service, check_role
@@ -95,7 +95,7 @@ async def _read_json(request: Request, service: Service) -> None:
     check_type(request, [JSON])
     most = service.settings.json_bytes
     check_length(request, most)
-    pieces = [piece async for piece in arriving(request, most, service.settings)]
+    pieces = [piece async for piece in receive(request, most, service.settings)]
     request._body = b"".join(pieces)
     try:
         request._json = parse(request._body) if request._body else None

@@ -35,7 +35,7 @@ def check_length(request: Request, most: int) -> None:
         raise too_large(most)
 
 
-async def arriving(request: Request, most: int, settings: Settings) -> AsyncIterator[bytes]:
+async def receive(request: Request, most: int, settings: Settings) -> AsyncIterator[bytes]:
     """The body in pieces; refused as soon as it is too large or too slow, or stalls."""
     began, size = time.monotonic(), 0
     while True:

@@ -7,38 +7,30 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from surehold import errors
 from surehold.errors import (
     AccessDenied,
-    BadRecord,
-    BudgetExhausted,
     EvaluationFailed,
     InvalidInput,
-    InvalidQuery,
-    LedgerCorrupt,
-    MissingExtra,
-    NotApplicable,
-    NotCertified,
-    NotReady,
     RequestRefused,
     ServiceFailed,
     StorageFailed,
     SureholdError,
-    Unreachable,
 )
 
 STATUSES: dict[type[SureholdError], int] = {
     InvalidInput: 422,
-    InvalidQuery: 422,
-    BadRecord: 422,
-    NotApplicable: 422,
-    Unreachable: 422,
-    BudgetExhausted: 402,
-    NotReady: 409,
-    MissingExtra: 501,
+    errors.InvalidQuery: 422,
+    errors.BadRecord: 422,
+    errors.NotApplicable: 422,
+    errors.Unreachable: 422,
+    errors.BudgetExhausted: 402,
+    errors.NotReady: 409,
+    errors.MissingExtra: 501,
     StorageFailed: 503,
     EvaluationFailed: 503,
-    LedgerCorrupt: 500,
-    NotCertified: 500,
+    errors.LedgerCorrupt: 500,
+    errors.NotCertified: 500,
     ServiceFailed: 500,
 }
 """The status of each class; AccessDenied and RequestRefused carry their own."""
@@ -84,14 +76,14 @@ _BEGINNINGS = {
 }
 
 
-def invalid_input(errors: Sequence[Mapping[str, Any]], skip: int = 0) -> InvalidInput:
+def invalid_input(found: Sequence[Mapping[str, Any]], skip: int = 0) -> InvalidInput:
     """The first value that pydantic complains about, in the words of the other errors.
 
     Of a union it complains for each member; the one in which the fault lies deepest is meant.
     ``skip`` parts of a location are left out, and those that name a member of a union.
     """
-    about = errors[0]["loc"][: skip + 1]
-    error = max((e for e in errors if e["loc"][: skip + 1] == about), key=lambda e: len(e["loc"]))
+    about = found[0]["loc"][: skip + 1]
+    error = max((e for e in found if e["loc"][: skip + 1] == about), key=lambda e: len(e["loc"]))
     parts = [str(part) for part in error["loc"][skip:]]
     name = ".".join(part for part in parts if not _MEMBER.fullmatch(part)) or "the body"
     got = error.get("input")

@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 
 from surehold import files
 from surehold.locks import only_one
-from surehold.server.addresses import address_of, listening
-from surehold.server.app import application, guarded
+from surehold.server.addresses import address_of, listen
+from surehold.server.app import application, with_middleware
 from surehold.server.protocol import HttpServer
 from surehold.server.service import Service
 
@@ -24,7 +24,7 @@ class Runner(HttpServer):
 
     def __init__(self, service: Service, ready: Callable[[], None] | None = None) -> None:
         self._app = application(service)
-        super().__init__(guarded(self._app), ready)
+        super().__init__(with_middleware(self._app), ready)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -49,7 +49,7 @@ def serve(
     with ExitStack() as stack:
         # First of all: a service that runs already may have the port too.
         stack.enter_context(only_one(service.dataset.path / LOCK, "serving this dataset"))
-        listener = stack.enter_context(listening(host, port))
+        listener = stack.enter_context(listen(host, port))
         service.sweep()
         Runner(service, lambda: _announce(service, address_of(listener), ready)).run([listener])
         logger.info("stopped")

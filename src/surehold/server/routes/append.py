@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from surehold.errors import InvalidInput, StorageFailed
 from surehold.server.auth import GuardedRoute
-from surehold.server.body import JSON, arriving, check_length, check_type, not_json, parse
+from surehold.server.body import JSON, check_length, check_type, not_json, parse, receive
 from surehold.server.dependencies import CUSTODIAN, KeyHeader, Served, gives
 from surehold.server.schemas import WITH_BODY, Reply, reply
 from surehold.server.service import Service
@@ -64,7 +64,7 @@ async def _spool(request: Request, path: Path, most: int, service: Service) -> N
     """Write the body to a file beside the records, as private as they are, a megabyte at a time."""
     waiting = bytearray()
     await run_in_threadpool(_write, path, b"", "xb")
-    async for piece in arriving(request, most, service.settings):
+    async for piece in receive(request, most, service.settings):
         waiting += piece
         if len(waiting) >= _WRITE_AT:
             await run_in_threadpool(_write, path, bytes(waiting))

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from surehold import queries
 from surehold.errors import RequestRefused
 from surehold.server.auth import GuardedRoute
-from surehold.server.body import arriving, check_length, check_type
+from surehold.server.body import check_length, check_type, receive
 from surehold.server.dependencies import ANALYST, Called, KeyHeader, Served, Threads, gives, one_key
 from surehold.server.schemas import (
     WITH_BODY,
@@ -80,12 +80,13 @@ async def select(
 
 
 def _selection(body: SelectBody, service: Service) -> queries.Select:
-    given = body.candidates
-    if isinstance(given, dict):
-        named = {name: query_of(one, service.dataset) for name, one in given.items()}
-        return queries.select(named, best=body.best, price=body.price)
-    listed = [query_of(one, service.dataset) for one in given]
-    return queries.select(listed, best=body.best, price=body.price)
+    given, data = body.candidates, service.dataset
+    candidates = (
+        {name: query_of(one, data) for name, one in given.items()}
+        if isinstance(given, dict)
+        else [query_of(one, data) for one in given]
+    )
+    return queries.select(candidates, best=body.best, price=body.price)
 
 
 # -------------------------------------------------------------------------------------- models
@@ -108,7 +109,7 @@ async def keep_model(request: Request, service: Served, caller: Called) -> Reply
     most = service.settings.model_bytes
     check_length(request, most)
     with service.uploads.one(caller.name):
-        pieces = [piece async for piece in arriving(request, most, service.settings)]
+        pieces = [piece async for piece in receive(request, most, service.settings)]
         return reply(await run_in_threadpool(_keep, service, b"".join(pieces)))
 
 
