@@ -4,38 +4,15 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 import surehold as sh
 from client.scripted import error, reply, scripted
-from support.onnx_graphs import FLOAT, model, node
+from support.small_models import ABOUT, NEW, OLD, ONE, OTHER
 from support.workload import CASES
 from surehold.client.questions import payloads_of, selection_body, text_of
 from surehold.queries import query_of
-
-ABOUT = {"features": ["age", "bmi"], "target": "bmi > 25", "classes": [False, True]}
-
-
-def graph(weight: float) -> bytes:
-    """Of two columns, the probabilities of two classes."""
-    constants = {
-        "w": np.array([[weight, -weight], [0.1, -0.1]], np.float32),
-        "b": np.zeros(2, np.float32),
-    }
-    steps = (
-        node("MatMul", "x w", "h"),
-        node("Add", "h b", "g"),
-        node("Softmax", "g", "y", axis=1),
-    )
-    inputs = [("x", FLOAT, [None, 2])]
-    made = model(*steps, constants=constants, inputs=inputs, output=("y", FLOAT, [None, 2]))
-    return made.SerializeToString()
-
-
-ONE, OTHER = graph(1.0), graph(2.0)
-NEW, OLD = sh.accuracy(ONE, **ABOUT), sh.accuracy(OTHER, **ABOUT)
 
 
 @pytest.mark.parametrize("name", CASES)

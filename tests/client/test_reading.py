@@ -8,8 +8,8 @@ from dataclasses import fields, replace
 import pytest
 
 import surehold as sh
-from meta.test_errors import KINDS
-from meta.test_errors import made as made_error
+from support.error_examples import KINDS
+from support.error_examples import made as made_error
 from support.runtime import made
 from support.workload import CASES, YOUTH, in_process
 from surehold import errors

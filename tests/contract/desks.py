@@ -9,6 +9,7 @@ from typing import Any
 import surehold as sh
 from support.runtime import made, records
 from support.service import served
+from support.workload import CASES
 from surehold.planning import Plan
 from surehold.server.tokens import TokenBook
 from surehold.session.dataset import Dataset
@@ -50,6 +51,8 @@ class RemoteDesk:
         self._open.close()
 
 
+OF_CODE = ("statistic", "model", "improvement", "confusion")  # no service has the code
+QUERIES = {name: case.query for name, case in CASES.items() if name not in OF_CODE}
 DESKS = {"local": LocalDesk, "remote": RemoteDesk}
 
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 import surehold as sh
-from client.test_questions import NEW, ONE
-from contract.test_session import ABOUT, QUERIES
+from contract.desks import QUERIES
 from support.runtime import records
+from support.small_models import ABOUT, NEW, ONE
 from support.workload import CASES
 from surehold.cli import main
 

@@ -8,14 +8,11 @@ from dataclasses import replace
 import pytest
 
 import surehold as sh
-from client.test_questions import NEW, OLD, ONE
-from contract.desks import more
+from contract.desks import QUERIES, more
 from support.runtime import N, exhausted, records
+from support.small_models import ABOUT, NEW, OLD, ONE
 from support.workload import CASES
 
-ABOUT = {"features": ["age", "bmi"], "target": "bmi > 25", "classes": [False, True]}
-OF_CODE = ("statistic", "model", "improvement", "confusion")  # no service has the code
-QUERIES = {name: case.query for name, case in CASES.items() if name not in OF_CODE}
 ONNX = {
     "accuracy": (NEW, sh.Answer),
     "log loss": (sh.loss(ONE, kind="log", most=3, **ABOUT), sh.Answer),

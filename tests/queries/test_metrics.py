@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 import surehold as sh
-from client.test_questions import ONE
+from support.small_models import ABOUT, ONE
 from surehold.cli import decide
 from surehold.queries.metrics import METRICS, score
 from surehold.queries.models import LOSSES
 
-ABOUT = {"features": ["age", "bmi"], "target": "bmi > 25", "classes": [False, True]}
 BOUNDS = {"low": 0.0, "high": 2.0, "most": 3.0, "bins": 4}
 CONSTRUCTED = {
     "accuracy": lambda: sh.accuracy(ONE, **ABOUT),

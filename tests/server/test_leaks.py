@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from server.test_roles import GUARDED, knocked
+from server.doors import GUARDED, knocked
 from support.noise_sources import FastSeededNoise
 from support.runtime import COLUMNS, adaptive_plan
 from support.service import Got, knock, running, send
