@@ -241,7 +241,7 @@ def test_steps_are_short_to_write():
         ("histogram(bins(age, 0 to 10 by 0))", 20, "0 to 120 by 10"),
         ("histogram(bins(age, 0 to 10 by 5, 12))", 32, ""),
         ("histogram(bins(age, 1e150 to 1e150 by 1))", 20, ""),
-        ("histogram(bins(age, 1e15 to 1000000000000001 by 0.01))", 20, "tell one edge"),
+        ("histogram(bins(age, 1e15 to 1000000000000001 by 0.01))", 20, "edges would be equal"),
         ("histogram(smoker, smoker, smoker, smoker, smoker)", 42, ""),
         ("histogram(smoker) > 3", 18, ""),
         ("totals(bmi, 0, country)", 15, ""),

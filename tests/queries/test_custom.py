@@ -87,7 +87,7 @@ def test_an_analyst_declares_nothing():
         ("statistic(drift)", "in quotes"),
         ("statistic('a b')", "letters, digits"),
         ("statistic('drift', 1)", "four numbers"),
-        ("statistic('drift', 1, 1, 0, x)", "of numbers"),
+        ("statistic('drift', 1, 1, 0, x)", "of plain numbers"),
         ("statistic('drift', 1, 2, 0, 1)", "power must be"),
         ("statistic('drift', 1, 1, 0, 2)", "constant must be at least high - low = 2"),
         ("statistic('drift') > 1", "stands alone"),

@@ -150,7 +150,7 @@ def test_errors_that_help(make, match):
         ("gate(ill, above, 3)", "at_least or at_most"),
         ("gate(ill, at_least", "expected ','"),
         ("gate(ill, at_least,", "expected a value"),
-        ("gate(ill, at_least, n)", "a number"),
+        ("gate(ill, at_least, n)", "a plain number"),
         ("gate(ill, at_least, 1e200)", "up to 1e\\+150"),
         ("gate(histogram(ill), at_least, 1)", "a single number"),
         ("gate(gate(ill, at_least, 1), at_least, 1)", "a single number"),

@@ -161,7 +161,7 @@ def test_too_long_to_be_read_back():
         ("fit(ridge, 1, 1, 0, fraction(ill), mean(x, 0, 1))", "logistic or linear"),
         ("fit(logistic", "needs its price"),
         ("fit(logistic, 1, 1)", "needs its penalty"),
-        ("fit(logistic, n, 1, 0, fraction(ill), mean(x, 0, 1))", "price of a fit is a number"),
+        ("fit(logistic, n, 1, 0, fraction(ill), mean(x, 0, 1))", "price of a fit must be a number"),
         ("fit(logistic, 1.5, 1, 0, fraction(ill), mean(x, 0, 1))", "whole numbers"),
         ("fit(logistic, 1, 1.5, 0, fraction(ill), mean(x, 0, 1))", "whole numbers"),
         ("fit(logistic, 1, 1, 0)", "a target, and features"),

@@ -123,8 +123,8 @@ def test_errors_that_help(make, match):
         ("model_auc(accuracy('m', n in (1, 2, 3), x))", "two classes"),
         ("model_pairs(accuracy('m', n in (1, 2, 3), x))", "two classes"),
         ("classes(", "expected a value"),
-        ("classes(n)", "classes are listed"),
-        ("classes(bins(n, 0, 1))", "classes are listed"),
+        ("classes(n)", "classes must be listed"),
+        ("classes(bins(n, 0, 1))", "classes must be listed"),
     ],
 )
 def test_what_cannot_be_read(text, message):

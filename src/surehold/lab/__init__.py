@@ -1,4 +1,4 @@
-"""The proving ground: attacks that break ordinary practice, and who withstands them.
+"""The proving ground: attacks that break ordinary practice, and defenders that may withstand them.
 
 An *attacker* (:class:`Attacker`) asks questions of growing data, each led by the answers before. A
 *defender* (:class:`Defender`) answers, with an interval. The population is known, so it is known

@@ -26,7 +26,7 @@ class Population(ABC):
 
     @abstractmethod
     def draw(self, count: int, random: np.random.Generator) -> Records:
-        """So many records in the order of their arrival."""
+        """``count`` records in the order of their arrival."""
 
     @abstractmethod
     def truth(self, questions: Questions) -> npt.NDArray[np.float64]:

@@ -38,7 +38,7 @@ _TRIES = 8 * NATURAL
 _MOST_BYTES = 4 * 2**30
 
 # Of splitmix64 (Steele, Lea and Flood 2014). Other than Polars' hash of a row it is the same on
-# every machine and with every version, so that anybody can repeat a contest.
+# every machine and with every version, so that anyone can repeat a contest.
 _STEP = 0x9E3779B97F4A7C15
 _FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _NULL = 0x6E756C6C
@@ -52,7 +52,7 @@ def population(
     order: str = "resampled",
     seed: int = 1,
 ) -> Listed:
-    """The records of a table, with so many features each (filled up to whole bytes).
+    """The records of a table, each with that many features (filled up to whole bytes).
 
     ``data`` is the name of a dataset of :data:`KNOWN`, the path of a file, or a table (Polars,
     pandas, Arrow). ``target`` is what is to be predicted, a condition of the query language; it may
@@ -99,7 +99,7 @@ def _truths(condition: str, table: Table) -> Flags:
 
 
 def _natural(table: Table, count: int, seed: int) -> list[tuple[str, Flags]]:
-    """Up to so many conditions, no two the same, each true of some records and not of others."""
+    """Up to ``count`` conditions, no two the same, each true of some records and not of others."""
     reads = fraction(table.target).measure(table.schema).expression.columns
     columns = [one for one in table.schema if one[0] not in reads | table.withheld]
     random = np.random.default_rng(seed)

@@ -69,7 +69,7 @@ def reasons(report: Report) -> list[str]:
 
 
 def control(report: Report) -> str:
-    """Which attacks could tell: those under which the same width without noise fails at all."""
+    """Which attacks had teeth: those under which the same width without noise fails."""
     rows = [row for row in report.rows if row.defender == "wide"]
     strong = [row.attack for row in rows if row.covered < row.repeats]
     if not strong:

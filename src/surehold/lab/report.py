@@ -19,7 +19,7 @@ _FORMAT = 1
 def clopper_pearson(
     times: int, repeats: int, confidence: float = CONFIDENCE
 ) -> tuple[float, float]:
-    """Exact bounds for the probability of what happened so many times (Clopper and Pearson 1934).
+    """Exact bounds for the probability of what happened that many times (Clopper and Pearson 1934).
 
     Each side fails with probability at most (1 - confidence) / 2.
 
@@ -65,7 +65,7 @@ class Row:
         return clopper_pearson(self.covered, self.repeats)
 
     def breaks(self, beta: float, confidence: float = CONFIDENCE) -> bool:
-        """Whether a coverage of 1 - beta can be ruled out, with so much confidence."""
+        """Whether a coverage of 1 - beta can be ruled out, with that confidence."""
         high = clopper_pearson(self.covered, self.repeats, confidence)[1]
         return self.reason is None and high < 1.0 - beta
 
@@ -122,7 +122,7 @@ class Report:
 
     @property
     def can_tell(self) -> bool:
-        """Whether the repeats are enough to call anybody broken."""
+        """Whether the repeats are enough to call any defender broken."""
         return clopper_pearson(0, self.repeats, self._confidence)[1] < 1.0 - self.setting.beta
 
     @property

@@ -1,8 +1,8 @@
-"""Seeded noise for the lab's own, made-up records: so that anybody can repeat a contest.
+"""Seeded noise for the lab's own, made-up records, so that anyone can repeat a contest.
 
 A session never takes it. The noise that guards real records comes from the operating system
 (:mod:`surehold.mechanisms.noise`) and has no seed; here the records themselves are seeded, and a
-contest is to be the same for whoever runs it again. It is the package's own sampler of the discrete
+contest must be the same when it is run again. It is the package's own sampler of the discrete
 Gaussian, on the bits of a generator that can be seeded.
 """
 
@@ -25,7 +25,6 @@ class SeededNoise:
         self._bits = random.Random(seed)
 
     def draw(self, count: int) -> list[int]:
-        """So many draws."""
         return [discrete_gaussian(SCALE, self._bits) for _ in range(count)]
 
     def bits(self) -> random.Random:

@@ -57,7 +57,7 @@ _NOT_OF_THE_TIMETABLE = frozenset(
         # So does the aeroplane: a cancelled flight often has none.
         "tailnum",
         # The date is when the record came: in order of arrival "month > 6" is false for half a
-        # year, and whoever asks that needs no attack.
+        # year, and to ask that takes no attack.
         *["year", "month", "day", "time_hour"],
         # The scheduled departure once more, cut to hours.
         "hour",
@@ -158,7 +158,7 @@ def read(data: Any, target: str | None = None) -> Table:
 
 
 def _read_own(data: Any) -> pl.DataFrame:
-    """As an append reads it; types are told as by `create --like`."""
+    """As an append reads it, with the types that `create --like` would find."""
     try:
         schema = sampled_schema(data)
     except InvalidInput as error:

@@ -50,8 +50,8 @@ def plan(
     sharp theorem's part (b) instead of one width: narrowest for events about as rare as that, or
     as near-certain, wider for even ones. ``alpha`` is then the width of an answer near ``rare``.
 
-    ``covers="low-sensitivity"`` makes room for statistics that are not means over records, and for
-    selections, under the paper's certificates too (Theorem 3.6); `sharp` has room for them anyway.
+    ``covers="low-sensitivity"`` covers statistics that are not means over records, and selections,
+    under the paper's certificates too (Theorem 3.6); `sharp` covers them anyway.
 
     >>> plan(n0=500_000, n=1_500_000, alpha=0.1, beta=0.05).paces
     Paces(at_n0=99147, evenly=297441, at_n=892324)

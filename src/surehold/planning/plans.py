@@ -34,7 +34,7 @@ _ROOM = 1.0 + 2e-13
 
 
 def budget_for(queries: int, n: int, sigma: float) -> float:
-    """The budget of an adaptive plan: so many queries at its largest size."""
+    """The budget of an adaptive plan: what its queries cost at its largest size."""
     scale = n * sigma
     return queries / (scale * scale) * _ROOM
 
@@ -149,7 +149,7 @@ def _fields_of(values: object) -> dict[str, Any]:
     if not isinstance(values, Mapping) or values.get("format") != _FORMAT:
         got = values.get("format") if isinstance(values, Mapping) else type(values).__name__
         raise InvalidInput("plan", f"one JSON object of format {_FORMAT}", got)
-    values = {"rare": None, "covers": COVERS[0], **values}  # plans made before they could be said
+    values = {"rare": None, "covers": COVERS[0], **values}  # plans made before these existed
     missing = [field.name for field in fields(Plan) if field.name not in values]
     if missing:
         raise InvalidInput("plan", f"complete, with {', '.join(missing)}", sorted(values))

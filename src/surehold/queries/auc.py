@@ -207,9 +207,9 @@ def read_model_auc(parser: Parser, name: str, read: Callable[[Parser], Query]) -
     """What follows ``model_auc(`` or ``model_pairs(``, as a ledger has it."""
     score = read(parser)
     if not isinstance(score, ModelScore) or score.metric != "accuracy":
-        parser.refuse("the model of an AUC is given as its accuracy")
+        parser.refuse("the model of an AUC must be given as its accuracy")
     if len(score.target.values) != 2:
-        parser.refuse("the model of an AUC has two classes")
+        parser.refuse("the model of an AUC must have two classes")
     if name == "model_pairs":
         return ModelRanking(score, parser.text)
     return _model_auc(score, parser.text)
@@ -219,5 +219,5 @@ def read_classes(parser: Parser, name: str) -> Classes:
     """What follows ``classes(``: the target with its classes."""
     target = read_axis(parser)
     if not target.values:
-        parser.refuse("classes are listed", "for instance classes(ill in (false, true))")
+        parser.refuse("classes must be listed", "for instance classes(ill in (false, true))")
     return Classes(target, parser.text)

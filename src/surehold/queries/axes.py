@@ -111,7 +111,7 @@ class Axis:
         categories = schema.categories(operand.name) if isinstance(operand, Column) else None
         if categories is None:
             reason = f"the cells of {shorten(canonical(self.operand))} are not declared"
-            hint = f"write which there are, as in {_BY_HAND}: they are never taken from the records"
+            hint = f"list them, as in {_BY_HAND}: they are never taken from the records"
             raise InvalidQuery(reason, text, self.operand.position, hint)
         literals = (Text(c) if isinstance(c, str) else Number(float(c)) for c in categories)
         return Axis(operand, tuple(literals))
@@ -205,7 +205,7 @@ def read_values(parser: Parser) -> tuple[Literal, ...]:
         at = parser.token.position
         value = _value(parser)
         if values and next(iter(values)).type is not value.type:
-            parser.refuse("cells are all numbers, all texts or all truth values", at=at)
+            parser.refuse("cells must be all numbers, all texts or all truth values", at=at)
         if value in values:
             parser.refuse(f"the cell {shorten(canonical(value))} is declared twice", at=at)
         values[value] = None
@@ -220,16 +220,18 @@ def _value(parser: Parser) -> Literal:
     if parser.token.kind is Kind.TEXT:
         return Text(parser.advance().value, position=start)
     if parser.at("null"):
-        hint = "leave it out: missing values are in the last cell, 'other'"
-        parser.refuse("null is no cell", hint)
-    return Number(_number(parser, "cells are numbers, texts, true or false"), position=start)
+        hint = "leave it out: missing values go into the last cell, 'other'"
+        parser.refuse("null cannot be a cell", hint)
+    return Number(
+        _number(parser, "cells must be plain numbers, texts, true or false"), position=start
+    )
 
 
 def _number(parser: Parser, reason: str) -> float:
     """A number with its sign; minus zero is zero."""
     sign = -1.0 if parser.accept("-") else 1.0
     if parser.token.kind is not Kind.NUMBER:
-        parser.refuse(f"{reason}, as they are, but here is {parser.token.shown}")
+        parser.refuse(f"{reason}, but found {parser.token.shown}")
     return sign * float(parser.advance().value) + 0.0
 
 
@@ -240,7 +242,7 @@ def _bins(parser: Parser) -> Axis:
     if not parser.accept(","):
         parser.refuse("bins need their edges", "for instance bins(age, 0, 18, 65, 120)")
     at = parser.token.position
-    first = _number(parser, "edges are numbers")
+    first = _number(parser, "edges must be plain numbers")
     if _accept_name(parser, "to"):
         edges = _read_steps(parser, first, at)
     else:
@@ -255,27 +257,27 @@ def _read_edges(parser: Parser, first: float) -> list[float]:
     edges = [first]
     while parser.accept(","):
         at = parser.token.position
-        edges.append(_number(parser, "edges are numbers"))
+        edges.append(_number(parser, "edges must be plain numbers"))
         if not edges[-2] < edges[-1]:
-            parser.refuse("edges increase from each to the next", at=at)
+            parser.refuse("edges must increase", at=at)
     return edges
 
 
 def _read_steps(parser: Parser, first: float, at: int) -> list[float]:
     example = "for instance bins(age, 0 to 120 by 10)"
-    last = _number(parser, "edges are numbers")
+    last = _number(parser, "edges must be plain numbers")
     if not _accept_name(parser, "by"):
         parser.refuse(f"expected 'by' and a step, but found {parser.token.shown}", example)
-    step = _number(parser, "steps are numbers")
+    step = _number(parser, "steps must be plain numbers")
     reach = _decimal(last) - _decimal(first)
     if step <= 0 or reach <= 0 or reach % _decimal(step):
-        parser.refuse("the last edge is the first one and a whole number of steps", example, at)
+        parser.refuse("the last edge must be a whole number of steps above the first", example, at)
     bins = reach / _decimal(step)
     if bins >= MOST_CELLS:
         refuse_many(int(bins) + 1, parser.text)
     edges = _steps(first, last, step)
     if not all(low < high for low, high in pairwise(edges)):
-        parser.refuse("the step is too small to tell one edge from the next", at=at)
+        parser.refuse("the step is too small: neighbouring edges would be equal", at=at)
     return list(edges)
 
 

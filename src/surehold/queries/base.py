@@ -29,7 +29,7 @@ class Form(ABC):
     """A query, checked against the columns: what it costs is known, whatever the records hold.
 
     ``price`` is its charge, in answers to one statistical query at the same round. ``slots`` is how
-    many of the plan's answers it counts for: one for each number that is told with a width.
+    many of the plan's answers it counts for: one for each number reported with a width.
     """
 
     canonical: str

@@ -136,5 +136,5 @@ def _of_test(operand: Expression, function: str, width: int) -> int:
 
 
 def _folds(operand: Expression, width: int) -> int:
-    """To bring so many bytes to lower or upper case."""
+    """To bring ``width`` bytes to lower or upper case."""
     return width if isinstance(operand, Function) else 0

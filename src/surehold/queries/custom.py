@@ -150,12 +150,12 @@ def read_custom(parser: Parser, kind: str) -> CustomStatistic:
     """What follows ``statistic(``: its name in quotes and, if at all, all four numbers."""
     start, named = parser.token.position, parser.expression()
     if not isinstance(named, Text):
-        parser.refuse("a statistic is named in quotes", f"for instance {_EXAMPLE}", at=start)
+        parser.refuse("a statistic's name must be in quotes", f"for instance {_EXAMPLE}", at=start)
     numbers = []
     while parser.accept(","):
-        numbers.append(parser.number("a declaration is of numbers, as they are"))
+        numbers.append(parser.number("a declaration must consist of plain numbers"))
     if len(numbers) not in (0, 4):
-        parser.refuse("a declaration has four numbers", f"for instance {_EXAMPLE}", at=start)
+        parser.refuse("a declaration needs four numbers", f"for instance {_EXAMPLE}", at=start)
     try:
         name = check_name(named.value)
         return CustomStatistic(name, Declared.of(*numbers) if numbers else None, parser.text)

@@ -208,9 +208,9 @@ def gate(
 def quotient(amount: Reading, share: Reading, low: float, high: float) -> Reading:
     """``low + amount / share``, on [low, high].
 
-    ``amount`` is the mean over all records of what a number has above ``low``, 0 for those that are
-    not meant, and ``share`` is the share of those that are. Undetermined when the share may be
-    zero. Every step is rounded outwards.
+    ``amount`` is the mean over all records of what a number has above ``low``, 0 for those
+    outside of the group, and ``share`` is the share of the group. Undetermined when the share may
+    be zero. Every step is rounded outwards.
     """
     if amount.interval is None or share.interval is None or share.interval[0] <= 0.0:
         return Reading(None, None)
@@ -284,5 +284,5 @@ def read_limit(parser: Parser, query: Query) -> Gate:
     if side not in ("at_least", "at_most"):
         parser.refuse("a gate needs at_least or at_most", "gate(churned, at_most, 0.1)")
     parser.expect(",")
-    limit = parser.number("the limit of a gate is a number, as it is")
+    limit = parser.number("the limit of a gate must be a plain number")
     return Gate(query, "at_least" if side == "at_least" else "at_most", limit, parser.text)

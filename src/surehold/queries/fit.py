@@ -41,7 +41,7 @@ class FitForm(Form):
 
     @property
     def slots(self) -> int:
-        """None: a gradient is told to nobody, so that nothing is promised of it."""
+        """None: gradients are never reported, so nothing is promised of them."""
         return 0
 
     @property
@@ -191,24 +191,24 @@ def read_fit(parser: Parser, name: str) -> Fit:
     """What follows ``fit(``, as a ledger has it."""
     kind = parser.advance().value
     if kind not in ("logistic", "linear"):
-        parser.refuse("a fit is logistic or linear")
+        parser.refuse("a fit must be logistic or linear")
     numbers = []
     for what in ("price", "steps", "penalty"):
         if not parser.accept(","):
             hint = "for instance fit(logistic, 100, 20, 0.001, fraction(ill), mean(age, 18, 90))"
             parser.refuse(f"a fit needs its {what}", hint)
-        numbers.append(parser.number(f"the {what} of a fit is a number"))
+        numbers.append(parser.number(f"the {what} of a fit must be a number"))
     parts = []
     while parser.accept(","):
         which = parser.token.value.lower()
         if which not in ("fraction", "mean") or parser.following.value != "(":
-            parser.refuse("target and features of a fit are fraction(...) or mean(...)")
+            parser.refuse("target and features of a fit must be fraction(...) or mean(...)")
         parts.append(parser.brackets(read_statistical))
     kinds = ["fraction" if kind == "logistic" else "mean", *["mean"] * (len(parts) - 1)]
     if len(parts) < 2 or [part.kind for part in parts] != kinds:
-        parser.refuse("a fit has a target, and features that are means")
+        parser.refuse("a fit needs a target, and features that are means")
     price, steps, penalty = numbers
     if not (price.is_integer() and steps.is_integer()):
-        parser.refuse("price and steps are whole numbers")
+        parser.refuse("price and steps must be whole numbers")
     target, *features = parts
     return _build(kind, target, tuple(features), penalty, int(steps), int(price), parser.text)

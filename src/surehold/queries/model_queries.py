@@ -61,7 +61,7 @@ def loss(
     classes: Sequence[Any] | None = None,
     takes: str = "numpy",
 ) -> ModelScore:
-    """The mean loss of a model, each record's cut off where it is said.
+    """The mean loss of a model, the loss of each record being cut off.
 
     ``kind`` is zero_one (how often it is wrong), log (of the probability of what came; cut off at
     ``most``), squared or absolute (of a regressor; prediction and target are cut off at ``low`` and
@@ -257,11 +257,11 @@ def read_model(parser: Parser, name: str) -> Query:
     elif name == "calibration":
         found = _read_number(parser)
         if not (found.is_integer() and 1 <= found <= _MOST_BINS):
-            parser.refuse(f"bins are a whole number from 1 to {_MOST_BINS:,}")
+            parser.refuse(f"bins must be a whole number from 1 to {_MOST_BINS:,}")
         bins = int(found)
     if parser.token.kind is not Kind.TEXT:
-        hint = "models are given in Python, or to surehold score; texts only name them"
-        parser.refuse("a model is named by its hash, a text", hint)
+        hint = "pass models in Python or to surehold score; a text can only name one"
+        parser.refuse("a model must be named by its hash, in quotes", hint)
     model = Model(parser.advance().value, None)
     parser.expect(",")
     target = read_axis(parser)
@@ -269,15 +269,15 @@ def read_model(parser: Parser, name: str) -> Query:
     while parser.accept(","):
         column = parser.expression()
         if not isinstance(column, Column):
-            parser.refuse("features are columns")
+            parser.refuse("features must be columns")
         features.append(column.name)
     if not features or len(set(features)) < len(features):
-        parser.refuse("a model is given columns, each of them once")
+        parser.refuse("a model needs columns, each of them once")
     if bool(target.values) == (metric in OF_NUMBERS) or target.edges:
         hint = "ill in (false, true); without any for a squared or an absolute loss"
-        parser.refuse("the target of a classifier has its classes with it", hint)
+        parser.refuse("the target of a classifier must list its classes", hint)
     if metric == "calibration" and len(target.values) != 2:
-        parser.refuse("a calibration is of two classes")
+        parser.refuse("a calibration needs two classes")
     made = ModelTable if metric in TABLES else ModelScore
     query = made(metric, model, target, tuple(features), bounds, bins, parser.text)  # type: ignore[arg-type]  # checked above, or by READERS
     return _check_cells(query)
@@ -289,7 +289,7 @@ def read_improvement(parser: Parser, read: Callable[[Parser], Query]) -> Improve
     parser.expect(",")
     old = read(parser)
     if not (isinstance(new, ModelScore) and isinstance(old, ModelScore)):
-        parser.refuse("an improvement is of two models")
+        parser.refuse("an improvement needs two models")
     return _improvement(new, old, parser.text)
 
 

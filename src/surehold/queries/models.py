@@ -219,7 +219,7 @@ def resolve_target(axis: Axis, schema: Schema, text: str) -> Axis:
     if operand.type is Type.BOOLEAN and kind is Type.NUMBER:
         return Axis(check_types(ToNumber(axis.operand), schema, text, Type.NUMBER), axis.values)
     if isinstance(operand, Column) and operand.holds is ColumnType.FLOAT and kind is Type.BOOLEAN:
-        reason = "the target is a measured number, and the model tells true from false"
+        reason = "the target is a measured number, but the model predicts true or false"
         hint = "for a regressor ask loss(..., kind='squared', low=..., high=...)"
         raise InvalidQuery(reason, text, hint=hint)
     if operand.type is Type.NUMBER and kind is Type.BOOLEAN:

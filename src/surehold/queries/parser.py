@@ -267,9 +267,9 @@ class Parser:
             at = self.token.position
             element = self._prefix(_UNARY)
             if not isinstance(element, Number | Text):
-                self.refuse("a list holds numbers or texts only, as they are", at=at)
+                self.refuse("a list may hold only plain numbers or texts", at=at)
             if values and type(values[0]) is not type(element.value):
-                self.refuse("a list holds either numbers or texts, not both", at=at)
+                self.refuse("a list may hold numbers or texts, not both", at=at)
             values.append(element.value)
         self.expect(")")
         return tuple(values)

@@ -87,7 +87,7 @@ def _read_difference(parser: Parser, name: str) -> Query:
         at = parser.token.position
         part = read_query(parser)
         if not isinstance(part, Statistical):
-            parser.refuse("a difference is of two fractions or means", at=at)
+            parser.refuse("a difference needs two fractions or means", at=at)
         parts.append(part)
     plus, minus = parts
     return contrast(plus, minus, parser.text)

@@ -20,7 +20,7 @@ _NAME = re.compile(r"[^\x00-\x1f\x7f\"\ud800-\udfff]{1,128}")
 Category: TypeAlias = str | int
 
 MOST_CATEGORIES = 19_999
-"""So many cells, and one for all others, can be asked about at once."""
+"""As many cells as can be asked about at once, without the one for all others."""
 _LONGEST_TYPE = 1_000_000
 _LONGEST_TEXT = 1_000  # bytes: what a literal of the language can be
 _LARGEST_WHOLE = 2**53  # below it no two integers are read as the same number

@@ -25,7 +25,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class SelectForm(Form):
-    """Candidates on one scale, of which one is chosen at the charge of so many answers."""
+    """Candidates on one scale, of which one is chosen at the charge of ``answers`` answers."""
 
     candidates: tuple[NumberForm, ...]
     best: Best
@@ -54,7 +54,7 @@ class SelectForm(Form):
 
 @dataclass(frozen=True, repr=False)
 class Select(Charged):
-    """A choice among candidates by their mean loss or score, told without the numbers."""
+    """A choice among candidates by their mean loss or score, reported without the numbers."""
 
     candidates: tuple[ScalarQuery, ...]
     best: Best
@@ -116,15 +116,15 @@ def read_select(parser: Parser, read: Callable[[Parser], Query]) -> Select:
         hint = "for instance select(lowest, 25, churned and age > 60, churned and age > 70)"
         parser.refuse("a selection starts with lowest or highest", hint)
     parser.expect(",")
-    price = parser.number("the price is a whole number of answers")
+    price = parser.number("the price must be a whole number of answers")
     if not price.is_integer():
-        parser.refuse("the price is a whole number of answers")
+        parser.refuse("the price must be a whole number of answers")
     queries = []
     while parser.accept(","):
         at = parser.token.position
         query = read(parser)
         if not isinstance(query, ScalarQuery):
-            parser.refuse("a candidate is a query whose answer is a single number", at=at)
+            parser.refuse("a candidate must be a query whose answer is a single number", at=at)
         queries.append(query)
     names = [query.canonical for query in queries]
     side: Best = "lowest" if best == "lowest" else "highest"
@@ -169,7 +169,7 @@ def _name_of(value: object, i: int) -> str:
     """What a candidate is called: itself if that is short, else its number."""
     try:
         text = value.canonical if isinstance(value, Query) else str(value)
-    except Exception:  # whatever somebody's own class does
+    except Exception:  # whatever a class of the user's does
         text = ""
     return text if 1 <= len(text) <= 60 and text.isprintable() else f"#{i + 1}"
 

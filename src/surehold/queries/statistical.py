@@ -203,7 +203,7 @@ def read_bounds(parser: Parser, example: str) -> tuple[float, float]:
         if not parser.at(","):
             parser.refuse("it needs two bounds, low and high", f"for instance {example}")
         parser.advance()
-        bounds.append(parser.number(f"{which} must be a number, as it is"))
+        bounds.append(parser.number(f"{which} must be a plain number"))
     try:
         return check_bounds(*bounds)
     except InvalidInput as error:

@@ -1,4 +1,4 @@
-"""How queries will come, before it is said how many: what the inverse problems vary.
+"""How queries will come, before their number is known: what the inverse problems vary.
 
 A setting turns a number of queries into a design (:mod:`surehold.theory.exposure`), and can be
 moved to another size at the same growth.

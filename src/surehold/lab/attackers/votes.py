@@ -100,8 +100,8 @@ class LeaderboardAttacker(Attacker):
 class AblationAttacker(Attacker):
     """The attack by signs, then an ablation study: which features can go, eight at a time?
 
-    Every ablated vote is as overfitted as the whole one, so whoever answers from records that were
-    asked before has to notice hundreds of times. In the end it votes with what seemed to help.
+    Every ablated vote is as overfitted as the whole one, so a defender that answers from the same
+    records again has to notice hundreds of times. In the end it votes with what seemed to help.
     """
 
     name: ClassVar[str] = "ablation"
@@ -126,12 +126,12 @@ class AblationAttacker(Attacker):
 
 
 class ContradictionAttacker(Attacker):
-    """Makes one half of the data contradict the other, to be told what the other one says.
+    """Makes one half of the data contradict the other, to learn what the other one says.
 
     A tenth of the queries goes into a vote. Where answers come from a training half, it is that
     half which is overfitted, and "the vote is right, and this other feature agrees" is true of more
-    of its records than of the holdout's. So a mechanism that steps in when the two differ tells the
-    holdout's value, for feature after feature, and a vote of *these* is overfitted to the holdout.
+    of its records than of the holdout's. So a mechanism that steps in when the two differ reports
+    the holdout's value for feature after feature, and a vote of *these* overfits the holdout.
     """
 
     name: ClassVar[str] = "contradiction"
@@ -146,9 +146,9 @@ class ContradictionAttacker(Attacker):
             weights[some] = np.sign(leanings(analysis.ask(Agreements(some))))
         for some in pace(analysis, np.arange(first, count), stops):
             answers = analysis.ask(Joints(weights, some)).values
-            told = ~np.isnan(answers)
-            if told.any():
-                last[some[told]] = np.sign(answers[told] - answers[told].mean())
+            given = ~np.isnan(answers)
+            if given.any():
+                last[some[given]] = np.sign(answers[given] - answers[given].mean())
         analysis.ask(Votes(last))
 
 

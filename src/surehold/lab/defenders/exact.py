@@ -1,4 +1,4 @@
-"""Defenders that tell the exact mean of the records, with the usual intervals around it."""
+"""Defenders that report the exact mean of the records, with the usual intervals around it."""
 
 from __future__ import annotations
 

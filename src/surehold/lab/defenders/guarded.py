@@ -34,7 +34,7 @@ class Guarded(Defender):
         self.name = f"surehold-{certificate}"
         rounds = "at ten fixed rounds" if certificate in _FIXED else "whenever"
         self.about = f"Surehold with the certificate {certificate}, solved for alpha and beta."
-        self.claim = f"all together, whoever asks, {rounds}, while the data grows"
+        self.claim = f"all together, for any analyst, {rounds}, while the data grows"
 
     def plan(self, setting: Setting) -> Plan:
         """The plan that is run."""
@@ -49,7 +49,7 @@ class Planned(Defender):
 
     name = "surehold"
     source: ClassVar[str] = "the plan given"
-    claim = "all together, whoever asks, when the plan lets them, while the data grows"
+    claim = "all together, for any analyst, when the plan lets them, while the data grows"
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -96,12 +96,12 @@ class PlanGuard(Guard):
         self._charged += count * charge
         self._given += count
         totals = view.counts(questions[:count], slice(0, at)).tolist()
-        told = np.empty((3, count))
+        given = np.empty((3, count))
         for place, (total, noise) in enumerate(zip(totals, self._noise.draw(count), strict=True)):
             value = mechanism.answer(total, 0, at, noise)
             bounds = policy.widths.bounds(value, 0.0, 1.0, 0)
-            told[:, place] = value, bounds.low, bounds.high
-        return Replies(*told).then(Replies.refusals(len(questions) - count))
+            given[:, place] = value, bounds.low, bounds.high
+        return Replies(*given).then(Replies.refusals(len(questions) - count))
 
     def _held(self, view: View, t: int) -> int | None:
         """An earlier round is held; a plan with fixed rounds has one at or before it."""

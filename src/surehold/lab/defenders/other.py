@@ -27,12 +27,12 @@ class Splitting(Defender):
     """Every answer from records of its own, which it waits for.
 
     As many answers as are within alpha, or as are asked if that is fewer and they can be better.
-    Valid whoever asks, as no record is used twice; but there are few of them.
+    Valid for any analyst, as no record is used twice; but there are few of them.
     """
 
     name = "splitting"
     source: ClassVar[str] = "Proposition C.5 of Marchant and Rubinstein 2025"
-    claim = "all together, whoever asks; waits for fresh records"
+    claim = "all together, for any analyst; waits for fresh records"
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
         def split(**target: float | int) -> Plan:
@@ -82,7 +82,7 @@ class Thresholdout(Defender):
 
     name = "thresholdout"
     source: ClassVar[str] = "Dwork, Feldman, Hardt, Pitassi, Reingold and Roth 2015"
-    claim = "all together, whoever asks; its theorem does not reach usual sizes"
+    claim = "all together, for any analyst; its theorem does not reach usual sizes"
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
         return _ThresholdoutGuard(setting, random)
@@ -109,17 +109,17 @@ class _ThresholdoutGuard(Guard):
 
 
 class GuessAndCheck(Defender):
-    """A guess from one half is told if the other half confirms it; else that half's, rounded.
+    """A guess from one half is reported if the other half confirms it; else that half's, rounded.
 
     Even records give the guess, odd ones check it. A guess that is confirmed costs next to nothing,
-    one that fails costs as much as its rounded correction tells; when all is used up the width
+    one that fails costs as much as its rounded correction reveals; when all is used up the width
     would exceed alpha, and it stops. The union bound is over all transcripts, so it holds whoever
     asks and whenever.
     """
 
     name = "guess-and-check"
     source: ClassVar[str] = "Rogers, Roth, Smith, Srebro, Thakkar and Woodworth 2020, Algorithm 1"
-    claim = "all together within alpha, whoever asks"
+    claim = "all together within alpha, for any analyst"
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
         guard = _GuessAndCheckGuard(setting)

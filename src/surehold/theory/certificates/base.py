@@ -92,7 +92,7 @@ class Certificate(ABC):
     def records(
         self, setting: Setting, queries: int, alpha: float, beta: float, growth: Fraction
     ) -> Setting:
-        """The smallest setting of that growth in which so many queries have width <= alpha."""
+        """The smallest setting of that growth in which ``queries`` queries have width <= alpha."""
         alpha = check_probability("alpha", alpha)
         queries = check_count("queries", queries)
         guess = int(min(max(1.0, 5.0 * queries**0.5 / max(alpha, 1e-9) ** 2), LARGEST_COUNT))
