@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from queries import oracle
 from queries.generators import COLUMNS, booleans, literal_texts, numbers, quoted, words, written
-from queries.test_meaning import ENGINES, POOL, measured
+from queries.pools import ENGINES, POOL, measured
 from surehold.data.engines import polars_numbers
 from surehold.data.engines.polars_printer import PolarsPrinter
 from surehold.queries import Schema, fraction, histogram, mean, query_of

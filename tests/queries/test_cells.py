@@ -20,7 +20,7 @@ from queries.generators import (
     words,
     written,
 )
-from queries.test_meaning import measured
+from queries.pools import measured
 from support.effort import calls_of
 from surehold import open as open_dataset
 from surehold import plan

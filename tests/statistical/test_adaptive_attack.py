@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.stats import binomtest
 
+from support.attacks import at_least, at_most
 from surehold.theory.certificates import Width, get
 from surehold.theory.exposure import Schedule
 
@@ -133,19 +133,6 @@ def attack(design: Design, sigma: float, rng: np.random.Generator) -> Errors:
 
 def attacks(design: Design, sigma: float, repeats: int, seed: int) -> list[Errors]:
     return [attack(design, sigma, rng) for rng in np.random.default_rng(seed).spawn(repeats)]
-
-
-# ------------------------------------------------------------------------------------- counts
-
-
-def at_most(times: int, repeats: int) -> float:
-    """Upper 95 % bound for the probability of what happened so many times."""
-    return float(binomtest(times, repeats, alternative="less").proportion_ci(0.95).high)
-
-
-def at_least(times: int, repeats: int) -> float:
-    """Lower 95 % bound for the probability of what happened so many times."""
-    return float(binomtest(times, repeats, alternative="greater").proportion_ci(0.95).low)
 
 
 # -------------------------------------------------------------------------------------- tests

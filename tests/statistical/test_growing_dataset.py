@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import binomtest
 
 import surehold as sh
+from support.attacks import at_least, at_most
 from support.noise_sources import FastSeededNoise, NoNoise
 from surehold.mechanisms import NoiseSource
 from surehold.planning import Plan
@@ -90,16 +90,6 @@ def misses(path: Path, rare: float | None, noise: NoiseSource, seed: int) -> int
 def is_right(answer: sh.Answer, population: float) -> bool:
     low, high = answer.interval
     return low <= population <= high
-
-
-def at_most(times: int, repeats: int) -> float:
-    """Upper 95 % bound for the probability of what happened so many times."""
-    return float(binomtest(times, repeats, alternative="less").proportion_ci(0.95).high)
-
-
-def at_least(times: int, repeats: int) -> float:
-    """Lower 95 % bound for the probability of what happened so many times."""
-    return float(binomtest(times, repeats, alternative="greater").proportion_ci(0.95).low)
 
 
 @pytest.mark.parametrize("rare", RARE.values(), ids=RARE)

@@ -106,15 +106,8 @@ def run(
     seed gives the same report, however many ``jobs`` (processes) work on it; a script that uses
     more than one has to have its ``if __name__ == "__main__":``.
 
-    >>> report = run(
-    ...     "sign",
-    ...     ["bonferroni", "surehold-sharp"],
-    ...     n0=5_000,
-    ...     n=5_000,
-    ...     alpha=0.2,
-    ...     queries=600,
-    ...     repeats=3,
-    ... )
+    >>> sizes = {"n0": 5_000, "n": 5_000, "queries": 600, "repeats": 3}
+    >>> report = run("sign", ["bonferroni", "surehold-sharp"], alpha=0.2, **sizes)
     >>> [(row.defender, row.covered) for row in report.rows]
     [('bonferroni', 0), ('surehold-sharp', 3)]
     """

@@ -24,7 +24,7 @@ from queries.generators import (
     words,
     written,
 )
-from queries.test_meaning import POOL, engine_of
+from queries.pools import POOL, engine_of
 from surehold.data.engines import PolarsEngine, polars_arrays, polars_cells, polars_engine
 from surehold.data.engines import polars_texts as texts_of_polars
 from surehold.errors import InvalidInput
