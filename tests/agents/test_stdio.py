@@ -186,9 +186,9 @@ def test_lines_that_are_no_messages(folder):
     [
         (["nowhere"], "the dataset must be a folder that is there"),
         (["clinic", "--analyst", ""], "analyst must be text"),
-        (["http://127.0.0.1:9", "--http"], "must be a folder, if it is served over HTTP"),
-        (["http://127.0.0.1:9", "--analyst", "me"], "says who asks"),
-        (["clinic", "--http", "--analyst", "me"], "says who asks"),
+        (["http://127.0.0.1:9", "--http"], "must be a local folder for --http"),
+        (["http://127.0.0.1:9", "--analyst", "me"], "the token identifies the analyst"),
+        (["clinic", "--http", "--analyst", "me"], "the token identifies the analyst"),
     ],
 )
 def test_what_it_refuses_to_start_with(folder, arguments, message):
