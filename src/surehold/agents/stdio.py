@@ -13,7 +13,7 @@ from surehold.agents.toolserver import ToolServer
 
 
 def serve_stdio(tools: ToolServer, close: Callable[[], None]) -> None:
-    """Serve until standard input ends, or a signal says so, which closes the dataset first."""
+    """Serve until standard input ends, or a signal comes; the dataset is closed first."""
     anyio.run(_serve, tools, close)
 
 
@@ -29,7 +29,7 @@ async def _serve(tools: ToolServer, close: Callable[[], None]) -> None:
 async def _watch(tools: ToolServer, close: Callable[[], None]) -> None:
     """End by the signal itself, once the calls that run are done and the dataset is closed.
 
-    There is no way back to the caller: a thread waits for standard input, and nothing wakes it.
+    It cannot return normally: a thread waits for standard input, and nothing wakes it.
     """
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for number in signals:

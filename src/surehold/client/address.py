@@ -1,4 +1,4 @@
-"""Where a service is, who asks there, and whether a proxy lies between."""
+"""The address of a service, the token for it, and the proxy on the way."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from urllib3.util import Url, parse_url
 from surehold.errors import InvalidInput
 
 TOKEN = "SUREHOLD_TOKEN"
-"""The environment variable that has the token, where none is given."""
+"""The environment variable for the token."""
 
 
 def check_url(given: object) -> str:
-    """The address of a service without a slash at its end; a path before ``/v1`` may be part."""
+    """The address of a service without a slash at its end; a path before ``/v1`` is allowed."""
     required = "the address of a service, such as https://host or http://127.0.0.1:8750"
     if not isinstance(given, str):
         raise InvalidInput("url", required, type(given).__name__)
@@ -24,8 +24,8 @@ def check_url(given: object) -> str:
         url = parse_url(given.strip())
     except HTTPError:
         raise InvalidInput("url", required, given) from None
-    if url.auth is not None:  # not repeated: it may be a password
-        hint = "give the token as such, or in SUREHOLD_TOKEN"
+    if url.auth is not None:  # the message must not repeat a password
+        hint = "use token=, or SUREHOLD_TOKEN"
         raise InvalidInput("url", required, "one with a name or a password in it", hint)
     if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
         raise InvalidInput("url", required, given)
@@ -46,7 +46,7 @@ def check_token(given: object) -> str | None:
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the usual environment variables name; none to this machine itself."""
+    """The proxy that the usual environment variables name; none for this machine."""
     parsed = parse_url(url)
     host, proxies = str(parsed.host), environment.getproxies_environment()
     bypassed = environment.proxy_bypass_environment  # type: ignore[attr-defined]  # and yet there

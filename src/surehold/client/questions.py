@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_query(query: object) -> Query | str:
-    """A query or its text; what the text means is for the service to say."""
+    """A query or its text, which the service parses."""
     if not isinstance(query, str | Query):
         required = "a query, such as fraction('age > 65'), or its text"
         raise InvalidInput("the query", required, type(query).__name__)
@@ -22,7 +22,7 @@ def check_query(query: object) -> Query | str:
 
 
 def text_of(query: Query | str) -> str:
-    """One text of a query: as it was written, if that can be read back alone."""
+    """The text of a query: as it was written, if that parses to the same query."""
     if isinstance(query, str):
         return query
     try:
@@ -49,9 +49,9 @@ def is_named(query: Query | str) -> bool:
 
 
 def payloads_of(query: Query | str) -> dict[str, ModelPayload]:
-    """The models in a query that are at hand, by name; InvalidInput if one can't be sent.
+    """The models in a query that are at hand, by name; InvalidInput if one cannot be sent.
 
-    An estimator or a callable is code: whoever loads it runs it.
+    An estimator or a callable is code, which runs when it is loaded.
     """
     found = {} if isinstance(query, str) else {model.name: model for model in _models(query)}
     payloads = {n: model.payload for n, model in found.items() if model.payload is not None}

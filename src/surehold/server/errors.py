@@ -79,7 +79,7 @@ _BEGINNINGS = {
 def invalid_input(found: Sequence[Mapping[str, Any]], skip: int = 0) -> InvalidInput:
     """The first value that pydantic complains about, in the words of the other errors.
 
-    Of a union it complains for each member; the one in which the fault lies deepest is meant.
+    Of a union it complains for each member; the deepest complaint is used.
     ``skip`` parts of a location are left out, and those that name a member of a union.
     """
     about = found[0]["loc"][: skip + 1]
@@ -101,5 +101,5 @@ def invalid_input(found: Sequence[Mapping[str, Any]], skip: int = 0) -> InvalidI
 
 def _short(value: object) -> str:
     text = value if isinstance(value, str) else type(value).__name__
-    text = text.encode("utf-8", "replace").decode()  # half a character can't be sent back
+    text = text.encode("utf-8", "replace").decode()  # a lone surrogate cannot be sent back
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

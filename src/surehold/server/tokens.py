@@ -235,5 +235,5 @@ def _line(kept: Mapping[str, Any]) -> _Line:
 
 
 def _unreadable(reason: str) -> StorageFailed:
-    """Without the tokens nobody can be authenticated, so nobody is."""
+    """Without the file no caller can be authenticated."""
     return StorageFailed(f"reading {FILE}", reason, "all access is denied until it is repaired")

@@ -92,7 +92,7 @@ class Watch:
 
 
 class Stream(StreamingResponse):
-    """The events for one watcher, who is counted while it lasts."""
+    """The events for one watcher, counted while the stream lasts."""
 
     def __init__(self, watch: Watch, caller: Caller) -> None:
         self._watch, self._caller = watch, caller
