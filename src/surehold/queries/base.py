@@ -72,15 +72,15 @@ class NumberForm(Form):
     asks_for: Needs = "statistical"
     power: float = 1.0
 
-    def span_at(self, round: int) -> float:
-        """How much one of ``round`` records moves it, times ``round``; rounded up."""
+    def span_at(self, t: int) -> float:
+        """How much one of ``t`` records moves it, times ``t``; rounded up."""
         if self.power == 1.0:
             return self.span
-        return float(self.span * float(round) ** (1.0 - self.power) * (1.0 + 1e-12))
+        return float(self.span * float(t) ** (1.0 - self.power) * (1.0 + 1e-12))
 
-    def top_at(self, round: int) -> float:
+    def top_at(self, t: int) -> float:
         """The largest unit there can be at a round."""
-        return min((self.high - self.low) / self.span_at(round), 1.0)
+        return min((self.high - self.low) / self.span_at(t), 1.0)
 
     @property
     def price(self) -> int:

@@ -66,11 +66,11 @@ class CustomMeasure(Source):
     declared: Declared
     canonical: str
 
-    def check_round(self, round: int) -> None:
+    def check_round(self, t: int) -> None:
         """Refuse sizes at which rounding could move a result by more than is charged."""
-        if float(round) ** self.declared.power > MOST:
+        if float(t) ** self.declared.power > MOST:
             required = f"of t records with t^{number(self.declared.power)} up to {MOST:,}"
-            raise InvalidInput(f"the round of {self.canonical}", required, round)
+            raise InvalidInput(f"the round of {self.canonical}", required, t)
 
     @property
     def form(self) -> NumberForm:
