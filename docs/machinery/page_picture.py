@@ -1,4 +1,4 @@
-"""Draws the README's picture of the page: a real service, looked at with a real browser."""
+"""Draws the README's picture of the page: a real service in a real browser."""
 
 from __future__ import annotations
 

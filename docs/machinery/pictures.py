@@ -2,8 +2,8 @@
 
     python docs/machinery/pictures.py [FOLDER]
 
-A quarter of an hour, nearly all of it for the contest of every attack with every defender.
-Everything is seeded, so the pictures are the same for whoever draws them.
+It takes a quarter of an hour, nearly all of it for the contest of every attack with every defender.
+Everything is seeded, so the pictures are always the same.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ BLUE, VERMILLION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
 PRACTICE = {
     "raw": "the score itself",
     "plain": "± 1.96 standard errors",
-    "bonferroni": "Bonferroni, for all questions",
-    "sequence": "confidence sequence, likewise",
+    "bonferroni": "Bonferroni over all questions",
+    "sequence": "confidence sequence, Bonferroni",
     "wide": "the score ± 15 points",
-    "splitting": "fresh records for each answer",
+    "splitting": "fresh records for every answer",
     "surehold-sharp": "Surehold, ± 15 points",
 }
 
 
 def draw_point(path: Path, records: int = 100_000, features: int = 30_000) -> None:
-    """The README's: many coins predict a coin, and who notices that they do not."""
+    """The README's picture: coins that seem to predict a coin, and which methods notice."""
     queries = features + 1
     report = lab.run(
         "sign", PRACTICE, n0=records, n=records, alpha=0.15, queries=queries, repeats=12, jobs=2
@@ -48,12 +48,12 @@ def draw_point(path: Path, records: int = 100_000, features: int = 30_000) -> No
         title=f"Do {features:,} coin flips predict another? The usual intervals say they do.",
         labels=PRACTICE,
         unit=0.01,
-        axis="accuracy that is claimed for the vote, in percentage points above the truth, 50 %",
+        axis="claimed accuracy of the coins' vote, in percentage points above the true 50 %",
     )
 
 
 def draw_overfit(path: Path, records: int = 20_000, repeats: int = 5, most: int = 4_096) -> None:
-    """How far off the last answer is, by the number of questions before it."""
+    """The error of the last answer, by the number of answers it builds on."""
     counts = [2**j for j in range(3, most.bit_length())]
     errors: dict[str, list[float]] = {"bonferroni": [], "surehold-sharp": []}
     widths: dict[str, list[float]] = {"bonferroni": [], "surehold-sharp": []}
@@ -77,17 +77,17 @@ def draw_overfit(path: Path, records: int = 20_000, repeats: int = 5, most: int 
     axes.set_xscale("log", base=2)
     axes.set_xticks(counts, [f"{count:,}" for count in counts])
     axes.set_ylim(0.0, None)
-    axes.set_xlabel("questions whose answers the last question was made from", fontsize=10)
-    axes.set_ylabel("last answer: distance from the truth", fontsize=10)
-    headline(figure, "The more answers a question is made from, the more wrong its answer is")
-    subtitle(axes, f"a vote of coins, {records:,} records, mean of {repeats} analyses")
+    axes.set_xlabel("earlier answers that the last question builds on", fontsize=10)
+    axes.set_ylabel("error of the last answer", fontsize=10)
+    headline(figure, "The more answers a question builds on, the more wrong its own answer is")
+    subtitle(axes, f"a vote of coin flips, {records:,} records, mean of {repeats} analyses")
     axes.legend(frameon=False, fontsize=10, loc="upper left")
     tidy(axes)
     save(figure, [path])
 
 
 def _last(name: str, records: int, queries: int, repeats: int) -> tuple[float, float]:
-    """Mean error and width of the last answer; Surehold plans for just so many queries."""
+    """Mean error and width of the last answer; Surehold plans for exactly this many queries."""
     defender: str | lab.Defender = name
     if name == "surehold-sharp":
         defender = lab.Planned(sh.plan(n0=records, n=records, queries=queries, beta=0.05))
@@ -97,12 +97,12 @@ def _last(name: str, records: int, queries: int, repeats: int) -> tuple[float, f
 
 
 def draw_looks(path: Path, repeats: int = 400, looks: int = 60) -> None:
-    """How often an interval has been wrong at least once, by how often one has looked."""
+    """How often an interval has been wrong at least once, by the number of looks."""
     setting = lab.Setting(n0=500, n=30_000, queries=looks, alpha=0.1, beta=0.05)
     stops = setting.stops(looks)
     wrong = {"plain": np.zeros(looks), "sequence": np.zeros(looks)}
     question = lab.Agreements(np.zeros(1, dtype=np.intp))
-    # One question only: nothing to divide beta among.
+    # A single question: beta is not divided.
     alone = replace(setting, queries=2)
     for name in wrong:
         [defender] = [one for one in lab.DEFENDERS if one.name == name]
@@ -127,7 +127,7 @@ def draw_looks(path: Path, repeats: int = 400, looks: int = 60) -> None:
     axes.set_ylabel("wrong at least once, %", fontsize=10)
     axes.set_ylim(0.0, None)
     axes.set_xlim(0, looks)
-    headline(figure, "The more often one looks, the more often one interval has been wrong")
+    headline(figure, "The more often you look, the more likely an interval has been wrong")
     axes.legend(frameon=False, fontsize=10, loc="upper left")
     tidy(axes)
     save(figure, [path])
@@ -138,7 +138,7 @@ def _misses(replies: lab.Replies) -> bool:
 
 
 def draw_certificates(path: Path) -> None:
-    """What each certificate gives for the same question."""
+    """What each certificate gives for the same plan."""
     question = {"n0": 500_000, "n": 1_500_000, "alpha": 0.1, "beta": 0.05, "batches": 4}
     draw_comparison(sh.compare(**question), sh.plan(**question), path)
 

@@ -23,6 +23,17 @@ class Shown:
 
     __slots__ = ()
 
+    @property
+    def display(self) -> Mapping[str, Any]:
+        """The numbers as text, rounded to the safe side.
+
+        A class whose dictionary has it lists it among its fields and overrides ``_display``.
+        """
+        return self._display()
+
+    def _display(self) -> dict[str, Any]:
+        raise NotImplementedError
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON has them."""
         names = (field.name for field in fields(cast("Any", self)))
@@ -39,7 +50,7 @@ class Shown:
         return type(self), tuple(plain)
 
     def _repr_html_(self) -> str:
-        return as_table(str(self), self.to_dict())
+        return as_table(str(self), {**self.to_dict(), "display": None})
 
 
 def _plain(value: Any) -> Any:

@@ -83,6 +83,31 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60.0:.0f} min" if seconds < 5_400.0 else f"{seconds / 3_600.0:.1f} h"
 
 
+def share_left(part: float, whole: float) -> str:
+    """A share of a budget that is left, rounded down.
+
+    >>> share_left(0.99999, 1.0), share_left(0.0001, 1.0), share_left(0.3, 1.0)
+    ('99.9%', 'below 0.1%', '30%')
+    """
+    if whole <= 0.0 or part <= 0.0:
+        return "0%"
+    share = float(f"{min(100.0 * part / whole, 100.0):.12g}")
+    return "below 0.1%" if share < 0.1 else f"{_trim(fixed(share, 1, up=False))}%"
+
+
+def share_spent(part: float, whole: float) -> str:
+    """A share of a budget that is charged or spent, rounded up.
+
+    >>> share_spent(0.00001, 1.0), share_spent(0.30001, 1.0), share_spent(0.3, 1.0)
+    ('0.001%', '30.1%', '30%')
+    """
+    if whole <= 0.0 or part <= 0.0:
+        return "0%"
+    share = float(f"{100.0 * part / whole:.12g}")
+    decimals = 1 if share >= 1.0 else 2 if share >= 0.1 else 3
+    return f"{_trim(fixed(share, decimals, up=True))}%"
+
+
 def percent(beta: float) -> str:
     """The confidence 1 - beta, exactly.
 
@@ -96,3 +121,7 @@ def percent(beta: float) -> str:
 def shorten(text: str, most: int = 40) -> str:
     """A text of at most so many characters, the rest of it as dots."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _trim(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text

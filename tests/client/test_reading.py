@@ -107,7 +107,7 @@ def test_what_came_back_is_frozen(told):
 def test_other_values_are_refused(name, told):
     values = sent(told[0][name])
     others = ["text", 1.5, None, [1, 2, 3], {"a": []}, True]
-    for field in values:
+    for field in values.keys() - {"display"}:  # which the client writes by itself
         refused = 0
         for other in others:
             try:

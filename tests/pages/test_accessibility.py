@@ -55,8 +55,10 @@ def test_every_view_is_for_everybody(views, until):
 def _check_axe(name, page):
     page.evaluate(AXE)
     found = page.evaluate("axe.run()")
-    told = [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found["violations"]]
-    assert told == [], name
+    found_by_rule = [
+        (rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found["violations"]
+    ]
+    assert found_by_rule == [], name
     assert len(found["passes"]) > 15, name
 
 
@@ -98,7 +100,7 @@ def test_the_tabulator_reaches_everything_and_the_first_stop_skips(clinic, open_
     page = open_page(f"{clinic.url}/ask?q=age%20%3E%203")
     _settled(page, until)
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to main content"
     marked = "document.activeElement.dataset.reached = ''"
     stops = page.locator("a[href]:visible, button:enabled:visible, textarea, summary").count()
     for _ in range(stops + 4):
@@ -119,7 +121,7 @@ def test_quotes_and_answers_are_spoken(clinic, open_page):
     assert page.locator("#connection").get_attribute("role") == "status"
 
 
-def test_who_wants_no_motion_gets_none(clinic, open_page):
+def test_reduced_motion_is_respected(clinic, open_page):
     page = open_page(clinic.url, reduced_motion="reduce")
     page.locator(".meter-spent").wait_for(state="attached")
     moving = (

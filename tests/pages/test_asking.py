@@ -36,7 +36,7 @@ def test_asking_spends_once_and_everything_follows(serve, open_page):
     [answer] = server.get("/v1/transcript")["answers"]
     assert answer["key"].startswith("page-")
     expect(page.locator("#answer-title")).to_have_text(f"Answer {answer['entry']}")
-    expect(_button(page)).to_have_text("Show the recorded answer: free")
+    expect(_button(page)).to_have_text("Show the recorded answer (free)")
     expect(other.locator('[data-name="answers"]')).to_have_text("1")
     assert server.get("/v1/status")["budget"]["spent"] == answer["charge"]
     _button(page).click()
@@ -62,7 +62,7 @@ def test_a_submission_that_is_lost_is_tried_again_with_its_key(serve, open_page)
     page.route("**/v1/ask", swallow)
     _button(page).click()
     expect(_button(page)).to_contain_text("Try again")
-    expect(page.locator(".detail")).to_contain_text("No connection:")
+    expect(page.locator(".detail")).to_contain_text("Offline:")
     _button(page).click()
     expect(page.locator(".detail .answer-line")).to_contain_text("±")
     assert len(keys) == 2

@@ -5,6 +5,7 @@ from urllib.parse import parse_qs
 from playwright.sync_api import expect
 
 import surehold as sh
+from surehold import formatting
 
 
 def _said(page):
@@ -17,19 +18,19 @@ def test_it_starts_from_the_plan_of_the_dataset(clinic, open_page):
     page = open_page(f"{clinic.url}/explore")
     plan = clinic.get("/v1/plan")
     expect(page.get_by_label("n0, exactly")).to_have_value(str(plan["n0"]))
-    expect(page.get_by_label("the last, n, exactly")).to_have_value(str(plan["n"]))
+    expect(page.get_by_label("the last query, n, exactly")).to_have_value(str(plan["n"]))
     best = sh.compare(n0=plan["n0"], n=plan["n"], alpha=plan["alpha"], beta=plan["beta"])[0]
     spoken = page.locator(".spoken")
-    expect(spoken).to_contain_text(f"at most {best.queries:,} if all come at n")
+    expect(spoken).to_contain_text(f"at most {best.queries:,} all at n")
     now, evenly = plan["paces"]["at_n0"], plan["paces"]["evenly"]
-    expect(spoken).to_contain_text(f"{now:,} questions at once at n0, {evenly:,} evenly")
+    expect(spoken).to_contain_text(f"{now:,} queries all at n0, {evenly:,} spread evenly")
 
 
 def test_a_slider_moved_by_keyboard_redraws(clinic, open_page):
     page = open_page(f"{clinic.url}/explore?n0=50000&n=100000&alpha=0.1&beta=0.05")
     spoken = page.locator(".spoken")
     first = sh.compare(n0=50_000, n=100_000, alpha=0.1, beta=0.05)[0]
-    expect(spoken).to_contain_text(f"at most {first.queries:,} if")
+    expect(spoken).to_contain_text(f"at most {first.queries:,} all")
     before = page.locator(".comparison svg").get_attribute("aria-label")
     page.get_by_role("slider", name="alpha").focus()
     for _ in range(20):
@@ -37,7 +38,7 @@ def test_a_slider_moved_by_keyboard_redraws(clinic, open_page):
     alpha = float(page.get_by_label("alpha, exactly").input_value())
     assert alpha > 0.1
     entries = sh.compare(n0=50_000, n=100_000, alpha=alpha, beta=0.05)
-    expect(spoken).to_contain_text(f"at most {entries[0].queries:,} if")
+    expect(spoken).to_contain_text(f"at most {entries[0].queries:,} all")
     label = page.locator(".comparison svg").get_attribute("aria-label")
     assert label != before
     for entry in entries:
@@ -52,10 +53,10 @@ def test_a_deep_link_restores_everything(clinic, open_page):
     page = open_page(f"{clinic.url}/explore?{link}")
     best = sh.compare(n0=500_000, n=1_500_000, queries=100_000, beta=0.01, batches=100)[0]
     shown = page.locator(".spoken")
-    expect(shown).to_contain_text("100,000 questions")
-    expect(shown).to_contain_text("probability 99%")
+    expect(shown).to_contain_text("100,000 queries")
+    expect(shown).to_contain_text("except with probability 0.01")
     assert best.width is not None
-    expect(shown).to_contain_text(f"± {sh.numerals.width(best.width)}")
+    expect(shown).to_contain_text(f"± {formatting.width(best.width)}")
     expect(page.locator(".comparison")).to_contain_text("As a table")
     assert page.locator("#twin-link").get_attribute("href") == f"/v1/compare?{link}"
     page.get_by_text("As a table").click()
@@ -65,7 +66,7 @@ def test_a_deep_link_restores_everything(clinic, open_page):
 def test_those_that_say_nothing_say_why(clinic, open_page):
     page = open_page(f"{clinic.url}/explore?n0=1000&n=3000&alpha=0.3&beta=0.05")
     expect(page.locator(".silent")).to_contain_text("it needs a schedule that is fixed in advance")
-    page.get_by_label("in batches that are fixed beforehand").check()
+    page.get_by_label("in batches fixed in advance").check()
     expect(page.get_by_role("slider", name="batches")).to_be_visible()
     assert _said(page)["batches"] == "10"
 

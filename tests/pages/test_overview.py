@@ -11,7 +11,7 @@ def _shown(page, name):
 
 def test_numbers_are_those_of_the_json_twin(clinic, open_page):
     page = open_page(clinic.url)
-    page.get_by_role("heading", name="What was asked").wait_for()
+    page.get_by_role("heading", name="Answers so far").wait_for()
     twin = page.locator("#twin-link").get_attribute("href")
     assert twin == page.locator('link[rel="alternate"]').get_attribute("href") == "/v1/status"
     status, outlook = clinic.get(twin), clinic.get("/v1/outlook")
@@ -24,16 +24,19 @@ def test_numbers_are_those_of_the_json_twin(clinic, open_page):
     assert _shown(page, "buys-now") == f"{outlook['now']['answers']:,}"
     assert _shown(page, "buys-evenly") == f"{outlook['evenly']['answers']:,}"
     expect(page.locator(".buys")).to_contain_text(
-        f"up to {outlook['evenly']['answers']:,} if records"
+        f"up to {outlook['evenly']['answers']:,} as records"
     )
     assert _shown(page, "buys-at-the-end") == f"{outlook['at_end']['answers']:,}"
-    expect(page.locator("main")).to_contain_text("With probability 90% all answers")
-    expect(page.locator("main")).to_contain_text("quotients have the interval that they show")
+    expect(page.locator("main")).to_contain_text("With probability 90%, every answer")
+    expect(page.locator("main")).to_contain_text("other ratio within the interval shown with it")
 
 
 def test_every_chart_has_a_label_and_a_table(clinic, open_page):
     page = open_page(clinic.url)
-    growth, budget = page.get_by_role("img", name="Growth").first, page.locator("figure").nth(1)
+    growth, budget = (
+        page.get_by_role("img", name="Data growth").first,
+        page.locator("figure").nth(1),
+    )
     growth.wait_for()
     figures = page.locator("figure")
     assert figures.count() == 2

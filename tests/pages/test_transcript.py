@@ -89,7 +89,7 @@ def test_filters_are_in_the_address_and_come_back(clinic, open_page):
     mira = open_page(f"{clinic.url}/transcript?analyst=mira")
     expect(mira.locator("ol.answers li")).to_have_count(1)
     page.get_by_label("Analyst").fill("nobody")
-    expect(page.get_by_text("No answer is like that.")).to_be_visible()
+    expect(page.get_by_text("No matching answers.")).to_be_visible()
 
 
 def test_pages_hold_each_answer_once(serve, open_page):

@@ -1,81 +1,43 @@
-"""The page writes numbers and results exactly as the library does."""
+"""What the page shows as text is what the service sends: it rounds nothing by itself."""
 
-import random
+import re
+from pathlib import Path
 
-from surehold import formatting
-from surehold.session.results import shown_interval
+import surehold
 
-
-def _numbers(seed, count):
-    chance = random.Random(seed)
-    plain = [0.1, 0.5, 1.0, 0.25, 0.3, 1e-7, 123456.789, 0.0999999, 0.95, 1e-12]
-    return plain + [10.0 ** chance.uniform(-9, 6) for _ in range(count)]
+STATIC = Path(surehold.__file__).parent / "server" / "pages" / "static"
 
 
-def _on_page(page, call, given):
-    """What a function of the page's own modules gives for each of these arguments."""
-    return page.evaluate(
-        """async ([module, name, given]) => {
-            const found = (await import(module))[name];
-            return given.map((one) => found(...one));
-        }""",
-        [*call, given],
-    )
-
-
-def test_numbers_are_written_as_the_library_writes_them(clinic, open_page):
-    page = open_page(clinic.url)
-    numbers = _numbers(1, 1500)
-    signed = [0.0, -0.0, *(number * side for number in numbers for side in (1, -1))]
-    places = [number % 7 for number in range(len(signed))]
-    ends = [[x, d, up] for x, d in zip(signed, places, strict=True) for up in (True, False)]
-    module = "/static/formatting.js"
-    assert _on_page(page, (module, "fixed"), ends) == [
-        formatting.fixed(float(x), d, up=up) for x, d, up in ends
-    ]
-    assert _on_page(page, (module, "width"), [[x] for x in numbers]) == [
-        formatting.width(float(x)) for x in numbers
-    ]
-    betas = [0.05, 0.1, 0.001, 1e-6, 0.5, 0.0123, 0.3]
-    assert _on_page(page, (module, "percent"), [[x] for x in betas]) == [
-        formatting.percent(beta) for beta in betas
-    ]
-    counts = [0, 7, 999, 1000, 1059740, 10**15]
-    assert _on_page(page, (module, "count"), [[x] for x in counts]) == [
-        formatting.count(number) for number in counts
-    ]
-    nouns = [[1, "answer"], [2, "entry"], [20000, "record"]]
-    assert _on_page(page, (module, "several"), nouns) == [formatting.several(*one) for one in nouns]
-
-
-def test_shares_are_rounded_to_the_safe_side(clinic, open_page):
-    page = open_page(clinic.url)
-    module = "/static/formatting.js"
-    left = [[0.99999, 1], [1, 1], [0, 1], [0.0001, 1], [0.3, 1]]
-    assert _on_page(page, (module, "shareLeft"), left) == [
-        "99.9%",
-        "100%",
-        "0%",
-        "below 0.1%",
-        "30%",
-    ]
-    spent = [[0.00001, 1], [1, 1], [0, 1], [0.30001, 1], [0.3, 1]]
-    assert _on_page(page, (module, "shareSpent"), spent) == ["0.001%", "100%", "0%", "30.1%", "30%"]
-
-
-def test_every_kind_of_result_says_its_value_and_its_interval(clinic, open_page):
-    page = open_page(clinic.url)
+def test_every_kind_of_result_is_shown_as_the_service_writes_it(clinic, open_page):
+    page = open_page(f"{clinic.url}/transcript")
+    page.locator("ol.answers li").first.wait_for()
     results = clinic.get("/v1/transcript?limit=100")["answers"]
-    kinds = _on_page(page, ("/static/rendering.js", "kindOf"), [[one] for one in results])
-    assert {"answer", "table", "estimate", "verdict", "choice"} == set(kinds)
-    lines = _on_page(page, ("/static/rendering.js", "line"), [[one] for one in results])
-    for result, kind, line in zip(results, kinds, lines, strict=True):
-        if kind == "answer":
-            digits = len(line.split()[0].partition(".")[2])
-            width = formatting.fixed(result["width"], digits, up=True)
-            ends = shown_interval(tuple(result["interval"]), digits)
-            assert line == f"{formatting.plain(result['value'], digits)} ± {width} {ends}"
-        if kind == "verdict":
-            assert line.startswith(f"{result['verdict']}: ")
-        if kind == "table":
-            assert line.startswith(f"{len(result['cells'])} cells")
+    assert {one["kind"] for one in results} == {"answer", "table", "estimate", "verdict", "choice"}
+    for result in results:
+        shown = page.locator(f'li[data-entry="{result["entry"]}"] .value').inner_text()
+        texts = result["display"]
+        parts = [texts["value"], texts.get("width"), texts.get("interval")]
+        assert re.sub("^[▲✕■] ", "", shown) == " ".join(filter(None, parts))
+
+
+def test_the_details_of_a_table_have_the_texts_of_its_cells(clinic, open_page):
+    results = clinic.get("/v1/transcript?limit=100")["answers"]
+    [table] = [one for one in results if one["kind"] == "table"]
+    page = open_page(f"{clinic.url}/transcript?entry={table['entry']}")
+    detail = page.locator(".detail")
+    detail.get_by_text("As a table").click()
+    assert [row.split("\t") for row in detail.locator("tbody tr").all_inner_texts()] == [
+        [cell["label"], *text.split("  ")]
+        for cell, text in zip(table["cells"], table["display"]["cells"], strict=True)
+    ]
+
+
+def test_no_script_rounds_a_result():
+    """Sliders round what the user chooses; every other text comes from the service."""
+    rounding = re.compile(r"toFixed|toPrecision|toExponential|Math\.(round|ceil|floor|log10)")
+    found = {
+        path.name: rounding.findall(path.read_text(encoding="utf-8"))
+        for path in STATIC.glob("*.js")
+    }
+    drawing = {"explore.js", "charts.js", "transcript.js", "parts.js"}
+    assert {name for name, calls in found.items() if calls} <= drawing

@@ -36,7 +36,8 @@ def reproduce(figure: str, out: Path, points: int) -> None:
     fig5  queries against the number of batches, 500,000 to 1,500,000
     """
     from surehold.planning.figures import get_figure
-    from surehold.plots.paper import draw_figure, require_matplotlib, write_csv
+    from surehold.plots.paper import draw_figure, write_csv
+    from surehold.plots.style import require_matplotlib
 
     require_matplotlib()
     make_folder(out)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from surehold.planning.plans import Unknown
+from surehold import formatting
+from surehold.planning.plans import Paces, Unknown
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class ComparisonRow:
     sigma: float | None = None
     terms: dict[str, float] | None = None
     constants: dict[str, float] | None = None
+    paces: Paces | None = None
 
     @property
     def is_useful(self) -> bool:
@@ -39,5 +41,6 @@ class ComparisonRow:
         return float(found or 0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON has them."""
-        return asdict(self)
+        """Plain values, as JSON has them; ``display`` has the width as text, rounded up."""
+        texts = {} if self.width is None else {"width": f"± {formatting.width(self.width)}"}
+        return {**asdict(self), "display": texts}

@@ -114,6 +114,7 @@ def _compare_one(problem: Problem, certificate: Certificate) -> ComparisonRow:
         sigma=width.sigma,
         terms=dict(width.terms),
         constants=dict(width.constants),
+        paces=_paces(solution),
     )
 
 
@@ -147,16 +148,20 @@ def _solve_tightest(problem: Problem) -> Solution:
     return best
 
 
+def _paces(solution: Solution) -> Paces | None:
+    """What the budget of an adaptive plan admits; None for other plans."""
+    setting, most = solution.setting, solution.queries
+    if not isinstance(setting, Growing) or solution.width.sigma is None:
+        return None
+    evenly = most * setting.n0 // setting.n
+    return Paces(at_n0=most * setting.n0**2 // setting.n**2, evenly=evenly, at_n=most)
+
+
 def _to_plan(problem: Problem, solution: Solution, rare: float | None, covers: str) -> Plan:
     setting, width = solution.setting, solution.width
-    budget = max_queries = paces = None
+    budget = max_queries = None
     if isinstance(setting, Growing) and width.sigma is not None:
         max_queries = solution.queries
-        paces = Paces(
-            at_n0=max_queries * setting.n0**2 // setting.n**2,
-            evenly=max_queries * setting.n0 // setting.n,
-            at_n=max_queries,
-        )
         budget = budget_for(max_queries, setting.n, width.sigma)
     return Plan(
         certificate=solution.certificate.name,
@@ -174,7 +179,7 @@ def _to_plan(problem: Problem, solution: Solution, rare: float | None, covers: s
         batches=None if isinstance(setting, Growing) else setting.b,
         budget=budget,
         max_queries=max_queries,
-        paces=paces,
+        paces=_paces(solution),
         assumptions=assumptions(solution),
         advice=advice(problem, solution),
         rare=rare,

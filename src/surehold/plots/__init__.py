@@ -1,1 +1,1 @@
-"""Pictures. They draw what :mod:`surehold.planning` worked out; they need the extra ``plot``."""
+"""Pictures. They draw what :mod:`surehold.planning` computed; they need the extra ``plot``."""

@@ -1,4 +1,4 @@
-"""An analysis so far: the answers with their intervals, and how the budget went."""
+"""An analysis so far: the answers with their intervals, and the budget spent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surehold.formatting import percent
-from surehold.plots.style import COLOURS, new_figure, require_matplotlib, save, tidy
+from surehold.plots.style import COLOURS, new_figure, save, tidy
 from surehold.session import Answer, Round, Status
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ _MOST_NAMED = 24
 def draw_analysis(
     answers: Sequence[Answer], rounds: Sequence[Round], status: Status, path: Path
 ) -> None:
-    """Above, each answer within its range; below, the budget going while the data grows."""
-    require_matplotlib()
+    """Above, each answer within its range; below, the budget spent as the data grows."""
     named = len(answers) <= _MOST_NAMED
     upper_height = 0.6 + 0.26 * max(len(answers), 1) if named else 3.2
     figure = new_figure(9.0, 3.2 + upper_height)
@@ -33,7 +32,7 @@ def draw_analysis(
     _draw_budget(lower, rounds, status, colour)
     last = f"{len(answers):,} of " if len(answers) < status.answers else ""
     title = f"{status.name}: {last}{status.answers:,} answers"
-    holds = f"all intervals of the analysis hold together with probability {percent(status.beta)}"
+    holds = f"with probability {percent(status.beta)}, all intervals of the analysis are correct"
     if not answers:
         holds = "no answers yet"
     figure.suptitle(f"{title}\n{holds}", fontsize=11, x=0.01, ha="left")
@@ -43,7 +42,7 @@ def draw_analysis(
 
 
 def _draw_named(axes: Axes, answers: Sequence[Answer], colour: str) -> None:
-    """A line an answer, with its query beside it, the newest at the bottom."""
+    """One line per answer, with its query beside it, the newest at the bottom."""
     for place, answer in enumerate(answers):
         low, value, high = _shares(answer)
         axes.plot(
@@ -59,25 +58,23 @@ def _draw_named(axes: Axes, answers: Sequence[Answer], colour: str) -> None:
     axes.set_yticks(range(len(answers)), [_short(answer) for answer in answers])
     axes.set_ylim(len(answers) - 0.4, -0.6)
     axes.set_xlim(-0.02, 1.02)
-    axes.set_xlabel(
-        "each from the least to the most that it can be; a fraction: 0 to 1", fontsize=9
-    )
+    axes.set_xlabel("position within the possible range (0 to 1 for a fraction)", fontsize=9)
 
 
 def _draw_many(axes: Axes, answers: Sequence[Answer], colour: str) -> None:
-    """Too many to be named: a stroke each, by the number of its entry in the ledger."""
+    """Too many to name: a stroke for each, by its ledger entry."""
     places = [answer.entry for answer in answers]
     shares = [_shares(answer) for answer in answers]
     low, values, high = zip(*shares, strict=True)
     axes.vlines(places, low, high, color=colour, alpha=0.35, linewidth=2)
     axes.plot(places, values, "o", color=colour, markersize=3)
     axes.set_ylim(-0.02, 1.02)
-    axes.set_ylabel("from the least to\nthe most it can be", fontsize=9)
-    axes.set_xlabel("entry of the ledger", fontsize=9)
+    axes.set_ylabel("position within\nthe possible range", fontsize=9)
+    axes.set_xlabel("ledger entry", fontsize=9)
 
 
 def _draw_budget(axes: Axes, rounds: Sequence[Round], status: Status, colour: str) -> None:
-    """What the answers up to each size of the data have cost in all."""
+    """The total cost of the answers up to each round."""
     from matplotlib.ticker import EngFormatter, PercentFormatter
 
     total = status.budget.total
@@ -98,7 +95,7 @@ def _draw_budget(axes: Axes, rounds: Sequence[Round], status: Status, colour: st
     axes.set_ylim(0.0, 1.08)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.set_xlabel("records in the snapshot, from the plan's first to its last round", fontsize=9)
+    axes.set_xlabel("records, from the first to the last round of the plan", fontsize=9)
     axes.set_ylabel("budget spent", fontsize=9)
 
 

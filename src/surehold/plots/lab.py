@@ -1,4 +1,4 @@
-"""What a contest looks like: who withstands what, and what the last answers claimed."""
+"""Pictures of a contest: which defenders withstand which attacks, and what they claimed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = 12  # analyses of a defender in the picture of its claims
 
 
 def draw_coverage(report: Report, path: Path) -> None:
-    """A square for each attack and defender: how many analyses were right in all their answers."""
+    """A square for each attack and defender: in how many analyses every answer was right."""
     attacks, defenders = report.attacks, report.defenders
     figure = new_figure(3.2 + 0.78 * len(defenders), 2.3 + 0.36 * len(attacks))
     axes = figure.add_subplot()
@@ -41,11 +41,12 @@ def draw_coverage(report: Report, path: Path) -> None:
     axes.spines[:].set_visible(False)
     promised = f"{100 * (1 - report.setting.beta):g} %"
     headline(
-        figure, f"Analyses, of {report.repeats}, in which every interval held ({promised} promised)"
+        figure,
+        f"In how many of {report.repeats} analyses was every interval right? ({promised} promised)",
     )
     figure.supxlabel(
-        f"orange, with a cross: {promised} is ruled out    blue: it is not    grey: no answers\n"
-        "raw promises nothing, plain each interval by itself; wide: Surehold's width without noise",
+        f"orange with a cross: significantly below {promised}    blue: not    grey: no answers\n"
+        "raw promises nothing; plain, each interval alone; wide: Surehold's width without noise",
         fontsize=9,
         color="#444444",
     )
@@ -60,11 +61,11 @@ def draw_claims(
     title: str | None = None,
     labels: Mapping[str, str] | None = None,
     unit: float = 1.0,
-    axis: str = "the last answer, minus the truth",
+    axis: str = "last answer minus the truth",
 ) -> None:
     """The last answers of some analyses with their intervals, against the truth.
 
-    ``labels`` are other names for defenders; ``unit`` what the axis counts in.
+    ``labels`` are other names for defenders; ``unit`` is the unit of the axis.
     """
     defenders = [name for name in report.defenders if report.row(attack, name).last]
     labels = {name: name for name in defenders} | dict(labels or {})
@@ -85,11 +86,11 @@ def draw_claims(
     right.set_ylabel("answers given", fontsize=10, rotation=270, labelpad=14)
     right.tick_params(length=0)
     right.spines[:].set_visible(False)
-    title = title or f"Under the attack “{attack}”: what is claimed, and what is true"
+    title = title or f"Attack “{attack}”: what is claimed, and what is true"
     headline(figure, title)
     setting = report.setting
     grown = f"{setting.n0:,} to {setting.n:,}" if setting.grows else f"{setting.n:,}"
-    subtitle(axes, f"{grown} records; a line for each analysis. Orange, with a cross: it misses.")
+    subtitle(axes, f"{grown} records; one line per analysis. Orange with a cross misses the truth.")
     save(figure, [path])
 
 

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surehold.planning.figures import ALPHA, BETA, CURVES, PANELS, QUERIES, PaperFigure, Row
-from surehold.plots.style import COLOURS, LINES, new_figure, require_matplotlib, save, tidy
+from surehold.plots.style import COLOURS, LINES, new_figure, save, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["draw_figure", "require_matplotlib", "write_csv"]
 
 
 def write_csv(rows: Sequence[Row], path: Path) -> None:
@@ -26,7 +24,6 @@ def write_csv(rows: Sequence[Row], path: Path) -> None:
 
 def draw_figure(figure: PaperFigure, rows: Sequence[Row], paths: Sequence[Path]) -> None:
     """Draw all curves of a figure to each of the paths."""
-    require_matplotlib()
     from matplotlib.ticker import LogLocator, NullLocator
 
     if figure.name == "fig5":

@@ -1,4 +1,4 @@
-"""One look for every picture: a colour and a line for each certificate, everywhere the same."""
+"""One style for every picture: each certificate has the same colour and line everywhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which the colour-blind can tell apart.
+# The palette of Okabe and Ito, which colour-blind people can tell apart.
 COLOURS = {
     "sharp": "#0072B2",
     "ours-n": "#D55E00",
@@ -32,7 +32,7 @@ LINES = {"jlnrss": "--", "jlnrss+": "--", "split": ":", "ours-u": "-."}
 
 
 def require_matplotlib() -> None:
-    """Say early, and helpfully, that pictures need the extra."""
+    """Raise early if the extra that pictures need is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:

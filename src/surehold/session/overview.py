@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from surehold.display import Shown
 from surehold.errors import NotReady
-from surehold.formatting import several
+from surehold.formatting import percent, several, share_spent, width
 from surehold.ledger.ledger import Ledger
 from surehold.mechanisms import to_float
 from surehold.planning import Plan
@@ -47,6 +47,10 @@ class Status(Shown):
     pending: int
     entries: int
     head: str
+    display: Mapping[str, str] = field(init=False, compare=False)
+
+    def _display(self) -> dict[str, str]:
+        return {"width": f"± {width(self.width)}", "confidence": percent(self.beta)}
 
     def __str__(self) -> str:
         return (
@@ -68,11 +72,24 @@ class Growth(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Round(Shown):
-    """The answers that were given at one round, and what they cost in all."""
+    """The answers that were given at one round, and what they cost in all.
+
+    ``share`` is that cost as a share of the whole budget, and ``share_so_far`` that of this round
+    and all earlier ones.
+    """
 
     round: int
     answers: int
     spent: float
+    share: float
+    share_so_far: float
+    display: Mapping[str, str] = field(init=False, compare=False)
+
+    def _display(self) -> dict[str, str]:
+        return {
+            "share": share_spent(self.share, 1.0),
+            "share_so_far": share_spent(self.share_so_far, 1.0),
+        }
 
     def __str__(self) -> str:
         return f"{several(self.answers, 'answer')} at n = {self.round:,} for {self.spent:.4g}"
@@ -119,11 +136,13 @@ class Overview:
     @property
     def rounds(self) -> tuple[Round, ...]:
         """The rounds at which answers were given, in order."""
-        charge = self._ledger.policy.unit_charge
-        return tuple(
-            Round(total.round, total.answers, to_float(total.price * charge(total.round)))
-            for total in self._ledger.store.rounds()
-        )
+        policy, so_far, found = self._ledger.policy, 0, []
+        for total in self._ledger.store.rounds():
+            spent = total.price * policy.unit_charge(total.round)
+            so_far += spent
+            shares = spent / max(policy.budget, 1), so_far / max(policy.budget, 1)
+            found.append(Round(total.round, total.answers, to_float(spent), *shares))
+        return tuple(found)
 
     def growth(self, points: int = 500) -> tuple[Growth, ...]:
         """How the data grew: at most ``points`` moments, the last append among them."""

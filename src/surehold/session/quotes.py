@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from surehold import formatting
 from surehold.display import Shown
@@ -15,6 +16,10 @@ class Budget(Shown):
     total: float
     spent: float
     remaining: float
+    display: Mapping[str, str] = field(init=False, compare=False)
+
+    def _display(self) -> dict[str, str]:
+        return _display_shares(self)
 
     def __str__(self) -> str:
         share = 0.0 if self.total == 0.0 else self.remaining / self.total
@@ -34,6 +39,10 @@ class SpendingLimit(Shown):
     remaining: float
     answers: int
     answered: int
+    display: Mapping[str, str] = field(init=False, compare=False)
+
+    def _display(self) -> dict[str, str]:
+        return _display_shares(self)
 
     def __str__(self) -> str:
         share = 0.0 if self.total == 0.0 else self.remaining / self.total
@@ -64,6 +73,15 @@ class Quote(Shown):
     remaining: float
     answers_left: int
     answers_left_after: int
+    display: Mapping[str, str] = field(init=False, compare=False)
+
+    def _display(self) -> dict[str, str]:
+        texts = {"charge": formatting.share_spent(self.charge, self.remaining)}
+        if self.width is not None:
+            width = formatting.width(self.width)
+            is_choice = self.query.startswith("select(")
+            texts["width"] = f"within {width} of the best" if is_choice else f"± {width}"
+        return texts
 
     def __str__(self) -> str:
         if not self.allowed:
@@ -73,10 +91,15 @@ class Quote(Shown):
             cost += f", as much as {self.price:,} answers"
         if self.counts_for > self.price:
             cost += f", and counts for {self.counts_for:,}"
-        width = "" if self.width is None else f"± {formatting.width(self.width)} "
-        if self.width is not None and self.query.startswith("select("):
-            width = f"within {formatting.width(self.width)} of the best "
+        width = self.display.get("width")
         return (
-            f"{width}at n = {self.round:,}, {cost}; "
+            f"{f'{width} ' if width else ''}at n = {self.round:,}, {cost}; "
             f"{formatting.several(self.answers_left, 'answer')} left at this round"
         )
+
+
+def _display_shares(spending: Budget | SpendingLimit) -> dict[str, str]:
+    return {
+        "spent": formatting.share_spent(spending.spent, spending.total),
+        "remaining": formatting.share_left(spending.remaining, spending.total),
+    }

@@ -39,7 +39,8 @@ class Result(Shown):
     ``query`` is the query in canonical form and ``text`` as it was written. ``round`` is the size
     of the snapshot. ``charge`` is what it cost, and ``remaining`` what it left, in mu^2 of the
     record that is exposed most; ``price`` is the charge in answers at that round. ``recorded`` is
-    True if it had been given before and cost nothing now.
+    True if it had been given before and cost nothing now. ``display`` has the numbers as text,
+    rounded to the safe side.
     """
 
     kind: str = field(init=False)
@@ -59,9 +60,16 @@ class Result(Shown):
     entry: int
     key: str | None
     recorded: bool
+    display: Mapping[str, str | tuple[str, ...]] = field(init=False, compare=False)
 
     def __hash__(self) -> int:
         return hash((self.query, self.entry))
+
+    def __str__(self) -> str:
+        texts = self.display
+        shown = " ".join(str(texts[name]) for name in ("value", "width") if name in texts)
+        interval = [str(texts["interval"])] if "interval" in texts else []
+        return "  ".join([shown, *interval, f"n = {self.round:,}"])
 
     @property
     def brief(self) -> str:
@@ -83,9 +91,12 @@ class Result(Shown):
             *(f"if          {sentence}" for sentence in self.assumptions),
         ]
 
+    def _display(self) -> dict[str, Any]:
+        return {"confidence": formatting.percent(self.beta)}
+
     def _promise(self) -> str:
         return (
-            f"holds       with probability {formatting.percent(self.beta)}, for all answers of the "
+            f"holds       with probability {self.display['confidence']}, for all answers of the "
             "analysis together"
         )
 
@@ -115,18 +126,21 @@ class Answer(Result):
     terms: Mapping[str, float]
     sigma: float
 
-    def __str__(self) -> str:
-        digits = _decimals(self.width, self.range[1] - self.range[0])
-        value = formatting.plain(self.value, digits)
-        width = formatting.fixed(self.width, digits, up=True)
-        shown = shown_interval(self.interval, digits)
-        return f"{value} ± {width}  {shown}  n = {self.round:,}"
-
     __hash__ = Result.__hash__
 
+    def _display(self) -> dict[str, Any]:
+        digits = _decimals(self.width, self.range[1] - self.range[0])
+        return {
+            **super()._display(),
+            "value": formatting.plain(self.value, digits),
+            "width": f"± {formatting.fixed(self.width, digits, up=True)}",
+            "interval": shown_interval(self.interval, digits),
+            "terms": _sum_of(self.terms),
+        }
+
     def _about_width(self) -> list[str]:
-        parts = " + ".join(f"{term:.4g} {name}" for name, term in self.terms.items())
-        return [*self._about_values(), f"width       ± {formatting.width(self.width)} ({parts})"]
+        width = f"width       ± {formatting.width(self.width)} ({self.display['terms']})"
+        return [*self._about_values(), width]
 
     def _about_values(self) -> list[str]:
         """What a mean makes of values that are missing or beyond its range."""
@@ -171,13 +185,21 @@ class Table(Result):
     __hash__ = Result.__hash__
 
     def __str__(self) -> str:
-        shown, digits = self.cells[:_SHOWN_CELLS], _digits(self.cells)
+        shown, texts = self.cells[:_SHOWN_CELLS], self.display["cells"]
         wide = max(len(cell.label) for cell in shown)
-        lines = [f"{cell.label:{wide}}  {cell.shown(digits)}" for cell in shown]
+        lines = [f"{cell.label:{wide}}  {text}" for cell, text in zip(shown, texts, strict=True)]
         if len(self.cells) > _SHOWN_CELLS:
             more = len(self.cells) - _SHOWN_CELLS
             lines.append(f"... {more:,} more: all are in .cells, and in JSON")
         return "\n".join([*lines, f"n = {self.round:,}"])
+
+    def _display(self) -> dict[str, Any]:
+        digits = _digits(self.cells)
+        shown = tuple(cell.shown(digits) for cell in self.cells[:_SHOWN_CELLS])
+        texts = {**super()._display(), "value": f"{len(self.cells):,} cells", "cells": shown}
+        if self.width is not None:
+            texts["width"] = f"± {formatting.width(self.width)} each"
+        return texts
 
     @property
     def brief(self) -> str:
@@ -227,13 +249,16 @@ class Estimate(Result):
         """Whether there is an interval."""
         return self.interval is not None
 
-    def __str__(self) -> str:
+    def _display(self) -> dict[str, Any]:
         if self.value is None or self.interval is None:
-            return f"undetermined  n = {self.round:,}"
+            return {**super()._display(), "value": "undetermined"}
         span = self.range[1] - self.range[0]
         digits = _decimals(max(0.5 * (self.interval[1] - self.interval[0]), 1e-9 * span), span)
-        shown = shown_interval(self.interval, digits)
-        return f"{formatting.plain(self.value, digits)}  {shown}  n = {self.round:,}"
+        return {
+            **super()._display(),
+            "value": formatting.plain(self.value, digits),
+            "interval": shown_interval(self.interval, digits),
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -258,14 +283,16 @@ class Verdict(Result):
         """Whether it certainly is on the right side."""
         return self.verdict == "pass"
 
-    def __str__(self) -> str:
-        wanted = f"{self.side.replace('_', ' ')} {self.limit:g}"
+    def _display(self) -> dict[str, Any]:
+        wanted = f"{self.verdict}: {self.side.replace('_', ' ')} {self.limit:g} wanted"
         if self.value is None or self.interval is None:
-            return f"{self.verdict}: {wanted} wanted, and it is undetermined  n = {self.round:,}"
+            return {**super()._display(), "value": f"{wanted}, and it is undetermined"}
         digits = _decimals(max(0.5 * (self.interval[1] - self.interval[0]), 1e-9), 1.0)
-        shown = shown_interval(self.interval, digits)
-        value = formatting.plain(self.value, digits)
-        return f"{self.verdict}: {wanted} wanted, {value}  {shown}  n = {self.round:,}"
+        return {
+            **super()._display(),
+            "value": f"{wanted}, {formatting.plain(self.value, digits)}",
+            "interval": shown_interval(self.interval, digits),
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -286,16 +313,20 @@ class Choice(Result):
 
     __hash__ = Result.__hash__
 
-    def __str__(self) -> str:
+    def _display(self) -> dict[str, Any]:
         off = "above the lowest" if self.best == "lowest" else "below the highest"
-        return (
-            f"{self.name}  (at most {formatting.width(self.width)} {off} of {self.candidates:,})  "
-            f"n = {self.round:,}"
-        )
+        return {
+            **super()._display(),
+            "value": self.name,
+            "width": f"at most {formatting.width(self.width)} {off} of {self.candidates:,}",
+            "terms": _sum_of(self.terms),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.name}  ({self.display['width']})  n = {self.round:,}"
 
     def _about_width(self) -> list[str]:
-        parts = " + ".join(f"{term:.4g} {name}" for name, term in self.terms.items())
-        return [f"excess      at most {formatting.width(self.width)} ({parts})"]
+        return [f"excess      at most {formatting.width(self.width)} ({self.display['terms']})"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -315,12 +346,16 @@ class Fitted(Result):
 
     __hash__ = Result.__hash__
 
-    def __str__(self) -> str:
+    def _display(self) -> dict[str, Any]:
         parts = [
             f"{'-' if value < 0 else '+'} {abs(value):.4g} {name}"
             for name, value in self.coefficients.items()
         ]
-        return f"{self.model}: {self.intercept:.4g} {' '.join(parts)}  n = {self.round:,}"
+        formula = f"{self.intercept:.4g} {' '.join(parts)}"
+        return {**super()._display(), "value": f"{self.model} regression", "formula": formula}
+
+    def __str__(self) -> str:
+        return f"{self.model}: {self.display['formula']}  n = {self.round:,}"
 
     def _promise(self) -> str:
         return (
@@ -474,6 +509,10 @@ def _shortened(text: str) -> str:
 def when(seconds: float) -> str:
     """A time as text that sorts, in UTC; to the second, which tells nothing of an evaluation."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _sum_of(terms: Mapping[str, float]) -> str:
+    return " + ".join(f"{term:.4g} {name}" for name, term in terms.items())
 
 
 def shown_interval(interval: tuple[float, float], digits: int) -> str:

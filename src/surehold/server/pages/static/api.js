@@ -1,9 +1,9 @@
-// The door: every request goes through here, with the token, and every failure has one shape.
+// Every request goes through here, with the token, and every failure has one shape.
 
 const TOKEN = "surehold-token";
-let token = taken();
+let token = initialToken();
 
-/** What the service refused, or what came in between: type, message and details as it sent them. */
+/** A refused or failed request: type, message and details as the service sent them. */
 export class Refusal extends Error {
   constructor(status, error, retryAfter = null) {
     super(error.message);
@@ -13,7 +13,7 @@ export class Refusal extends Error {
     this.retryAfter = retryAfter;
   }
 
-  /** Whether nobody knows if it was done, so that trying again with the same key is right. */
+  /** Whether the request may or may not have been carried out; retrying with the same key is safe. */
   get isLost() {
     return this.status === 0 || this.status >= 500;
   }
@@ -23,18 +23,18 @@ export function hasToken() {
   return token !== null;
 }
 
-/** Keep a token for as long as this tab is open; null forgets it. */
+/** Keep a token while this tab is open; null forgets it. */
 export function signIn(given) {
   token = given;
   try {
     if (given === null) sessionStorage.removeItem(TOKEN);
     else sessionStorage.setItem(TOKEN, given);
   } catch {
-    // Without storage it lasts until the page is left.
+    // Without storage the token lasts until the page is closed.
   }
 }
 
-/** Headers that say who asks. */
+/** Headers that authenticate the caller. */
 export function credentials() {
   return token === null ? {} : { Authorization: `Bearer ${token}` };
 }
@@ -49,16 +49,16 @@ export function post(path, body, { signal, key } = {}) {
   return send(path, { method: "POST", body: JSON.stringify(body), headers, signal });
 }
 
-/** A path with the parameters that are said. */
+/** A path with those parameters that have a value. */
 export function pathOf(path, parameters) {
-  const said = Object.entries(parameters).filter(
+  const given = Object.entries(parameters).filter(
     ([, value]) => value !== null && value !== undefined && value !== "",
   );
-  const query = new URLSearchParams(said).toString();
+  const query = new URLSearchParams(given).toString();
   return query ? `${path}?${query}` : path;
 }
 
-/** What a response that is no success says. */
+/** The refusal in a response that is not a success. */
 export async function refusalOf(response) {
   let error;
   try {
@@ -69,7 +69,7 @@ export async function refusalOf(response) {
   const wait = Number.parseFloat(response.headers.get("Retry-After") ?? "");
   return new Refusal(
     response.status,
-    error ?? { type: "ServiceFailed", message: `the service answered ${response.status}` },
+    error ?? { type: "ServiceFailed", message: `the service responded with status ${response.status}` },
     Number.isFinite(wait) ? wait : null,
   );
 }
@@ -85,12 +85,12 @@ async function send(path, options) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    const message = "the service cannot be reached; it may be down, or the network is";
+    const message = "cannot reach the service; it or the network may be down";
     throw new Refusal(0, { type: "ServiceFailed", message });
   }
   if (!response.ok) {
     const refusal = await refusalOf(response);
-    // Of several requests with one bad token the first says so; later ones are old news.
+    // When several requests carry one bad token, only the first reports it.
     if (refusal.status === 401 && used === token) dispatchEvent(new CustomEvent("surehold-denied", { detail: refusal }));
     throw refusal;
   }
@@ -98,13 +98,13 @@ async function send(path, options) {
     return await response.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    const message = "the service's answer broke off; it may be down, or the network is";
+    const message = "the response was cut off; the service or the network may be down";
     throw new Refusal(0, { type: "ServiceFailed", message });
   }
 }
 
-/** The token from the address, which is cleared of it, or from this tab's storage. */
-function taken() {
+/** The token from the address, where it is then removed, or from this tab's storage. */
+function initialToken() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   try {
     if (given) {

@@ -1,10 +1,10 @@
-// Quote while typing, show the cost before the button, ask, and show what was told or refused.
+// Quote while the user types, show the cost before the button, ask, and show the answer or refusal.
 
 import { get, pathOf, post } from "./api.js";
 import { details } from "./details.js";
-import { debounced, fill, h } from "./dom.js";
-import { count, several, shareSpent, width } from "./formatting.js";
-import { jsonLink, notice, promise, refusalBox, standing } from "./parts.js";
+import { debounce, fill, h, terms } from "./dom.js";
+import { count, several } from "./formatting.js";
+import { jsonLink, notice, promise, refusalBox, statusNotice } from "./parts.js";
 import { rangesOf } from "./ranges.js";
 
 const PAUSE = 250;
@@ -22,14 +22,14 @@ class View {
   constructor(root, context) {
     this.context = context;
     this.quote = null;
-    this.pending = null; // a submission that may not have arrived: its body and its key
-    this.later = debounced(PAUSE, () => this.fetchQuote());
+    this.pending = null; // a submission whose response was lost: its body and its key
+    this.later = debounce(PAUSE, () => this.fetchQuote());
     const { url, me } = context;
     this.text = h("textarea", { id: "query", rows: "3", spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-describedby": "query-help" });
     this.text.value = url.searchParams.get("q") ?? "";
     this.round = h("input", { id: "round", inputmode: "numeric", autocomplete: "off", placeholder: "now", "aria-describedby": "round-help" });
     this.round.value = url.searchParams.get("round") ?? "";
-    this.told = h("div", { id: "quote", class: "quote", role: "status" });
+    this.quoteBox = h("div", { id: "quote", class: "quote", role: "status" });
     this.place = h("div", {});
     this.button = me.role === "viewer" ? null : h("button", { type: "submit", class: "main", disabled: true }, "Ask");
     this.answer = h("section", { class: "detail", "aria-label": "Answer", "aria-live": "polite" });
@@ -43,16 +43,16 @@ class View {
       h(
         "form",
         { class: "asking", onsubmit: (event) => this.submit(event) },
-        h("div", { class: "field" }, h("label", { for: "query" }, "Query"), this.text, h("p", { id: "query-help", class: "muted" }, "A condition on the columns, or a function of them. A quote is free and touches no record.")),
+        h("div", { class: "field" }, h("label", { for: "query" }, "Query"), this.text, h("p", { id: "query-help", class: "muted" }, "A condition on the columns, or a function of them. Quotes are free and never touch the records.")),
         this.place,
         h(
           "details",
           { open: this.round.value !== "" },
-          h("summary", {}, "At an older round"),
-          h("div", { class: "field narrow" }, h("label", { for: "round" }, "Round"), this.round, h("p", { id: "round-help", class: "muted" }, "Empty: now. An older round costs what it cost then, which is more.")),
+          h("summary", {}, "Ask at an earlier round"),
+          h("div", { class: "field narrow" }, h("label", { for: "round" }, "Round"), this.round, h("p", { id: "round-help", class: "muted" }, "Leave empty for the current round. Earlier rounds have fewer records, so an answer costs more.")),
         ),
-        this.told,
-        this.button ?? notice("plain", "You are a viewer.", "A viewer may look and quote; asking spends budget, so it takes a token of an analyst. The custodian makes one: ", h("code", {}, "surehold token create --role analyst")),
+        this.quoteBox,
+        this.button ?? notice("plain", "You are a viewer.", "Viewers can read and quote. Asking spends budget and needs an analyst token, which the custodian creates with ", h("code", {}, "surehold token create --role analyst"), "."),
       ),
       this.answer,
       this.help,
@@ -65,15 +65,15 @@ class View {
 
   async start() {
     this.context.twin("/v1/schema");
-    fill(this.standing, standing(this.context.status));
+    fill(this.standing, statusNotice(this.context.status));
     this.drawHelp(this.context.status.columns);
     if (this.text.value) await this.fetchQuote();
     else this.drawQuote();
   }
 
-  /** The data has grown or somebody asked: what was quoted may cost something else now. */
+  /** The data has grown or someone has asked, so the quote may have changed. */
   async update(status) {
-    fill(this.standing, standing(status));
+    fill(this.standing, statusNotice(status));
     if (this.text.value.trim() && !this.busy) await this.fetchQuote();
   }
 
@@ -111,8 +111,8 @@ class View {
     } catch (refusal) {
       if (refusal.name === "AbortError") return;
       this.quote = null;
-      fill(this.told, refusalBox(refusal, refusal.isLost ? () => this.fetchQuote() : null));
-      fill(this.place, refusal.type === "InvalidQuery" && this.pointed(refusal.details));
+      fill(this.quoteBox, refusalBox(refusal, refusal.isLost ? () => this.fetchQuote() : null));
+      fill(this.place, refusal.type === "InvalidQuery" && this.errorPosition(refusal.details));
       this.drawButton();
     }
   }
@@ -121,43 +121,42 @@ class View {
     const { quote } = this;
     if (!quote) {
       fill(this.place);
-      fill(this.told, h("p", { class: "muted" }, "What it costs and how wide it is will stand here before you ask."));
+      fill(this.quoteBox, h("p", { class: "muted" }, "The cost and the width appear here before you ask."));
     } else {
-      const wide = quote.width === null ? "follows from the answers" : quote.query.startsWith("select(") ? `within ${width(quote.width)} of the best` : `± ${width(quote.width)}`;
-      const budget = this.context.current().budget;
+      const { allowed, recorded, price, counts_for: counts, answers_left: left, answers_left_after: after, display } = quote;
+      const cost = recorded ? "free, already answered" : `${several(price, "answer")}${allowed ? `, ${display.charge} of the budget left` : ""}`;
+      const rest = recorded || !allowed ? several(left, "answer") : `${count(left)} → ${several(after, "answer")}`;
       fill(
-        this.told,
-        h(
-          "dl",
-          { class: "facts quoted" },
-          h("div", {}, h("dt", {}, "Width"), h("dd", {}, wide)),
-          h("div", {}, h("dt", {}, "Cost"), h("dd", { "data-name": "cost" }, quote.recorded ? "free: it was answered before" : `${several(quote.price, "answer")}, ${shareSpent(quote.charge, budget.total)} of the whole budget`)),
-          !quote.recorded && quote.counts_for > quote.price && h("div", {}, h("dt", {}, "Counts for"), h("dd", {}, several(quote.counts_for, "answer"))),
-          h("div", {}, h("dt", {}, "Left"), h("dd", {}, quote.recorded || !quote.allowed ? `${several(quote.answers_left, "answer")} at n = ${count(quote.round)}` : `${count(quote.answers_left)} → ${several(quote.answers_left_after, "answer")} at n = ${count(quote.round)}`)),
-        ),
-        !quote.allowed && notice("trouble", "It would be refused:", h("span", { class: "long" }, quote.reason)),
+        this.quoteBox,
+        terms([
+          ["Width", display.width ?? "depends on the answers"],
+          ["Cost", h("span", { "data-name": "cost" }, cost)],
+          ["Counts for", !recorded && counts > price ? several(counts, "answer") : null],
+          ["Left", `${rest} at n = ${count(quote.round)}`],
+        ], { class: "facts quoted" }),
+        !quote.allowed && notice("trouble", "This would be refused:", h("span", { class: "long" }, quote.reason)),
       );
     }
     this.drawButton();
   }
 
-  /** The button says what it costs; without a quote it says nothing and does nothing. */
+  /** The button states the cost; without a quote it is disabled. */
   drawButton() {
     if (!this.button) return;
     const { quote } = this;
     this.button.disabled = this.busy || (!this.pending && !quote?.allowed);
     if (this.busy) this.button.textContent = "Asking …";
-    else if (this.pending) this.button.textContent = "Try again: charged once at most";
+    else if (this.pending) this.button.textContent = "Try again (charged at most once)";
     else if (!quote) this.button.textContent = "Ask";
-    else if (!quote.allowed) this.button.textContent = "Ask: would be refused";
-    else if (quote.recorded) this.button.textContent = "Show the recorded answer: free";
+    else if (!quote.allowed) this.button.textContent = "Ask (would be refused)";
+    else if (quote.recorded) this.button.textContent = "Show the recorded answer (free)";
     else this.button.textContent = `Ask for ${several(quote.price, "answer")}`;
   }
 
   async submit(event) {
     event.preventDefault();
     if (this.busy || !this.button || this.button.disabled) return;
-    // Asked at the round that was quoted, so that it costs what the button says.
+    // Ask at the quoted round, so that the cost is what the button states.
     this.pending ??= { body: { ...this.body(), round: this.quote.round }, key: freshKey() };
     const { body, key } = this.pending;
     this.busy = true;
@@ -166,11 +165,11 @@ class View {
       const result = await post("/v1/ask", body, { key });
       const ranges = await rangesOf([result]);
       this.pending = null;
-      fill(this.answer, result.recorded && notice("plain", "Recorded.", "It was answered before, and cost nothing now."), details(result, { range: ranges.get(result.entry) }), h("p", {}, h("a", { href: `/transcript?entry=${result.entry}` }, "In the transcript")));
+      fill(this.answer, result.recorded && notice("plain", "Recorded.", "This was answered before, so it cost nothing now."), details(result, { range: ranges.get(result.entry) }), h("p", {}, h("a", { href: `/transcript?entry=${result.entry}` }, "Show in the transcript")));
       this.answer.querySelector("h2").focus();
     } catch (refusal) {
-      if (!refusal.isLost) this.pending = null; // refused for good: the next one is another submission
-      fill(this.answer, refusalBox(refusal), refusal.isLost && h("p", { class: "muted" }, "It may or may not have been answered. Trying again is safe: the same key gives the recorded answer."));
+      if (!refusal.isLost) this.pending = null; // refused for good: the next submission is a new one
+      fill(this.answer, refusalBox(refusal), refusal.isLost && h("p", { class: "muted" }, "The question may or may not have been answered. Trying again is safe: you are charged at most once."));
     } finally {
       this.busy = false;
       this.drawButton();
@@ -178,10 +177,10 @@ class View {
     if (!this.pending) await this.fetchQuote();
   }
 
-  /** Where an invalid query goes wrong: the characters before it, it, and those after. */
-  pointed({ text, position }) {
+  /** The position of the error in an invalid query, with the text around it. */
+  errorPosition({ text, position }) {
     if (typeof position !== "number" || typeof text !== "string") return null;
-    const letters = Array.from(text); // the library counts characters, not UTF-16's halves
+    const letters = Array.from(text); // the library counts code points, not UTF-16 units
     const from = Math.max(0, position - 60);
     const bad = letters.slice(position, position + 1).join("");
     const go = () => {
@@ -213,19 +212,19 @@ class View {
       this.help,
       h("h2", {}, "Columns"),
       h("p", { class: "chips" }, Object.entries(columns).map(([name, kind]) => h("button", { type: "button", class: "chip", onclick: insert(isBare(name) ? name : `"${name.replaceAll('"', '""')}"`) }, name, " ", h("small", {}, kind)))),
-      h("h2", {}, "For example"),
+      h("h2", {}, "Examples"),
       h("p", { class: "chips" }, examples(columns).map((text) => h("button", { type: "button", class: "chip", onclick: use(text) }, h("code", {}, text)))),
-      h("p", { class: "muted" }, "As JSON: ", jsonLink("/v1/schema", "the columns"), "; quotes and answers are ", h("code", {}, "POST /v1/quote"), " and ", h("code", {}, "POST /v1/ask"), "."),
+      h("p", { class: "muted" }, "API: ", jsonLink("/v1/schema", "columns"), ", ", h("code", {}, "POST /v1/quote"), ", ", h("code", {}, "POST /v1/ask"), "."),
     );
   }
 }
 
-/** Whether a column is written without quotes; the words are those of queries/lexer.py. */
+/** Whether a column name needs no quotes; the reserved words are those of queries/lexer.py. */
 function isBare(name) {
   return /^[A-Za-z_]\w*$/.test(name) && !WORDS.has(name.toLowerCase());
 }
 
-/** Questions about these very columns. */
+/** Example queries about this dataset's columns. */
 function examples(columns) {
   const plain = Object.entries(columns).filter(([name]) => isBare(name));
   const number = plain.find(([, kind]) => kind === "int" || kind === "float")?.[0];
@@ -241,7 +240,7 @@ function examples(columns) {
   ].filter(Boolean);
 }
 
-/** One key a submission; it is no secret, so where there is no randomUUID chance will do. */
+/** A new key for each submission; it is not a secret, so Math.random will do without randomUUID. */
 function freshKey() {
   const { crypto } = globalThis;
   if (crypto?.randomUUID) return `page-${crypto.randomUUID()}`;

@@ -1,14 +1,12 @@
-// Pictures, drawn by Observable Plot (vendor/). Colours are variables of the theme, so that a
-// switch needs no drawing anew; every picture has a label and, beside it, a table.
+// Charts, drawn by Observable Plot (vendor/). Colours are CSS variables, so switching the theme
+// needs no redrawing; every chart has a label and a table.
 
 import { h } from "./dom.js";
 import { LOOKS } from "./marks.js";
-import { count, width } from "./formatting.js";
+import { count } from "./formatting.js";
 
 const { Plot } = globalThis;
 
-/** Okabe and Ito's colours, as in every other picture of Surehold; see plots/style.py. */
-export const CERTIFICATES = ["sharp", "ours-n", "ours-u", "adaptive", "jlnrss+", "jlnrss", "split"];
 const LABELS = { sharp: "sharp (Surehold)", "ours-n": "ours-n (paper)", "ours-u": "ours-u (paper)", adaptive: "adaptive (paper)" };
 const COMMON = { style: { fontSize: "12px", background: "none", overflow: "visible" } };
 
@@ -17,36 +15,36 @@ const short = (value) => (value === 0 ? "0" : globalThis.d3.format("~s")(value))
 export const certificateLabel = (name) => LABELS[name] ?? name;
 
 /**
- * A figure: caption, picture and the same as a table. `draw(width)` gives the picture and is called
- * again when there is more or less room.
+ * A figure: caption, chart and the same data as a table. `draw(width)` returns the chart and is
+ * called again when the available width changes. `name` lets an open table stay open.
  */
-export function figure({ title, level = "h3", note, label, draw, rows, tall = 220 }) {
+export function figure({ title, level = "h3", name, note, label, draw, rows, tall = 220 }) {
   const canvas = h("div", { class: "chart" });
-  canvas.style.minHeight = `${tall}px`; // so that nothing jumps when it is drawn
-  const details = rows && h("details", {}, h("summary", {}, "As a table"), rows);
-  const made = h("figure", {}, h("figcaption", {}, h(level, {}, title), note && h("p", {}, note)), canvas, details);
+  canvas.style.minHeight = `${tall}px`; // keeps the layout still while the chart is drawn
+  const details = h("details", { "data-name": name }, h("summary", {}, "As a table"), rows);
+  const whole = h("figure", {}, h("figcaption", {}, h(level, {}, title), note && h("p", {}, note)), canvas, details);
   let drawn = 0;
   const observer = new ResizeObserver(([entry]) => {
     const room = Math.floor(entry.contentRect.width);
     if (room < 60 || room === drawn) return;
     drawn = room;
     const picture = draw(room);
-    // Plot labels its groups ("area", "rule") for its own sake; one label for the whole is better.
+    // Plot labels its groups ("area", "rule"); one label for the whole chart is better.
     for (const part of picture.querySelectorAll("[aria-label]")) part.removeAttribute("aria-label");
     picture.setAttribute("role", "img");
     picture.setAttribute("aria-label", label);
     canvas.replaceChildren(picture);
   });
   observer.observe(canvas);
-  return made;
+  return whole;
 }
 
-/** How many records there were, when; with the rounds between which may be asked. */
+/** The number of records over time, with the plan's first and last round. */
 export function growthChart(points, status, wide) {
   const times = points.map((point) => ({ time: new Date(point.time), n: point.n }));
   times.unshift({ time: times[0].time, n: 0 });
   times.push({ time: new Date(Math.max(Date.now(), times.at(-1).time)), n: status.n });
-  const span = Math.max(times.at(-1).time - times[0].time, 60_000); // all at once is a line, not a point
+  const span = Math.max(times.at(-1).time - times[0].time, 60_000); // so that a single append is a line, not a point
   const since = new Date(times.at(-1).time - span);
   const top = Math.max(status.n, status.first_round) * 1.12;
   const bounds = [
@@ -73,11 +71,9 @@ export function growthChart(points, status, wide) {
   });
 }
 
-/** How the budget went: what the answers up to each size of the data have cost in all. */
+/** The total cost of the answers up to each round. */
 export function budgetChart(rounds, status, wide) {
-  const { total } = status.budget;
-  const steps = [{ round: status.first_round, spent: 0 }];
-  for (const given of rounds) steps.push({ round: given.round, spent: steps.at(-1).spent + given.spent / total });
+  const steps = [{ round: status.first_round, spent: 0 }, ...rounds.map((given) => ({ round: given.round, spent: given.share_so_far }))];
   const single = status.first_round === status.last_round;
   const domain = single ? [0, status.last_round * 1.3] : [status.first_round, status.last_round];
   const end = single ? domain[1] : Math.min(status.n, status.last_round);
@@ -96,7 +92,7 @@ export function budgetChart(rounds, status, wide) {
       Plot.areaY(steps, { x: "round", y: "spent", curve: "step-after", fill: "var(--holds)", fillOpacity: 0.14 }),
       Plot.lineY(steps, { x: "round", y: "spent", curve: "step-after", stroke: "var(--holds)", strokeWidth: 2 }),
       Plot.ruleY([1], { stroke: "var(--trouble)", strokeDasharray: "5 4" }),
-      Plot.text([1], { y: 1, text: () => "the whole budget", frameAnchor: isLate ? "left" : "right", dx: isLate ? 8 : 0, dy: 11, textAnchor: isLate ? "start" : "end", fill: "var(--trouble-text)" }),
+      Plot.text([1], { y: 1, text: () => "total budget", frameAnchor: isLate ? "left" : "right", dx: isLate ? 8 : 0, dy: 11, textAnchor: isLate ? "start" : "end", fill: "var(--trouble-text)" }),
       Plot.ruleX(now, { stroke: "var(--muted)" }),
       Plot.text(now, { x: (d) => d, y: 0.5, text: () => "now", dx: isLate ? -6 : 6, textAnchor: isLate ? "end" : "start", fill: "var(--muted)" }),
     ],
@@ -104,8 +100,8 @@ export function budgetChart(rounds, status, wide) {
 }
 
 /**
- * Answers as intervals over rounds: a slot each, in the order of rounds, from the least to the most
- * it can be. `slots` are {entry, round, text, marks}; `chosen` the entry that is looked at.
+ * Answers as intervals, one slot each, ordered by round, on a scale from the smallest to the largest
+ * possible value. `slots` are {entry, round, text, marks}; `chosen` is the selected entry.
  */
 export function intervalChart(slots, chosen, wide) {
   const marks = slots.flatMap((slot, i) => slot.marks.map((mark) => ({ ...mark, slot: i, many: slot.marks.length })));
@@ -123,20 +119,20 @@ export function intervalChart(slots, chosen, wide) {
     marginRight: 8,
     marginBottom: 34,
     x: { domain: [-0.6, slots.length - 0.4], axis: null },
-    y: { domain: [0, 1], label: null, ticks: [0, 0.25, 0.5, 0.75, 1], tickFormat: (share) => (share === 0 ? "least" : share === 1 ? "most" : ""), grid: true },
+    y: { domain: [0, 1], label: null, ticks: [0, 0.25, 0.5, 0.75, 1], tickFormat: (share) => (share === 0 ? "min" : share === 1 ? "max" : ""), grid: true },
     marks: [
       Plot.rect(bands.filter((band) => band.odd), { x1: "from", x2: "to", y1: 0, y2: 1, fill: "var(--text)", fillOpacity: 0.045 }),
       selected >= 0 ? Plot.rect([selected], { x1: (i) => i - 0.5, x2: (i) => i + 0.5, y1: 0, y2: 1, fill: "var(--holds)", fillOpacity: 0.16, stroke: "var(--holds)" }) : null,
       Plot.ruleX(marks, { x: "slot", y1: "low", y2: "high", stroke: (d) => LOOKS[d.look].colour, strokeWidth: thick, strokeOpacity: (d) => (d.look === "undetermined" ? 0.2 : Math.max(0.06, 0.42 / d.many)) }),
       Plot.dot(whole, { x: "slot", y: "value", symbol: (d) => LOOKS[d.look].symbol, r: Math.min(3.5, thick / 1.6 + 1), fill: (d) => (LOOKS[d.look].symbol === "times" ? "none" : LOOKS[d.look].colour), stroke: (d) => LOOKS[d.look].colour, fillOpacity: (d) => (d.many > 1 ? 0.6 : 1), strokeOpacity: (d) => (d.many > 1 ? 0 : 1) }),
-      Plot.text(legible(bands, wide), { x: "middle", y: 0, text: "label", dy: 18, fill: "var(--muted)" }),
+      Plot.text(pickLabels(bands, wide), { x: "middle", y: 0, text: "label", dy: 18, fill: "var(--muted)" }),
       Plot.tip(tips, Plot.pointerX({ x: "slot", y: "top", title: "text", maxRadius: 60, fill: "var(--raised)", stroke: "var(--line)", lineWidth: Math.min(22, wide / 26) })),
     ],
     symbol: { type: "identity" },
   });
 }
 
-/** The cells of a table: a row each, on the table's own scale. */
+/** The cells of a table, one row each, on the table's own scale. */
 export function cellsChart(cells, range, wide) {
   const rows = cells.map((cell, i) => ({ ...cell, i, low: cell.interval?.[0], high: cell.interval?.[1] }));
   const known = rows.filter((row) => row.interval);
@@ -160,12 +156,12 @@ export function cellsChart(cells, range, wide) {
   });
 }
 
-/** The certificates on one question, as bars from zero, so that lengths are true. */
+/** The certificates for one plan, as bars from zero so that lengths compare. */
 export function comparisonChart(entries, wide) {
   const key = { queries: "queries", width: "width", records: "n" }[entries[0].solved_for];
   const useful = entries.filter((entry) => entry.reason === null);
   const most = Math.max(...useful.map((entry) => entry[key]), 0);
-  const shown = (entry) => (key === "width" ? `± ${width(entry.width)}` : count(entry[key]));
+  const shown = (entry) => (key === "width" ? entry.display.width : count(entry[key]));
   const left = wide < 480 ? 108 : 128;
   return Plot.plot({
     ...COMMON,
@@ -183,7 +179,7 @@ export function comparisonChart(entries, wide) {
   });
 }
 
-/** Slots that are side by side and of one round. */
+/** Runs of adjacent slots of the same round. */
 function roundBands(slots) {
   const bands = [];
   slots.forEach((slot, i) => {
@@ -193,8 +189,8 @@ function roundBands(slots) {
   return bands.map((band) => ({ ...band, middle: (band.from + band.to) / 2, label: count(band.round) }));
 }
 
-/** Labels that do not run into each other. */
-function legible(bands, wide) {
+/** The labels that fit without overlapping. */
+function pickLabels(bands, wide) {
   const total = (bands.at(-1)?.to ?? 0) + 0.5;
   const pixels = (at) => ((at + 0.5) / total) * (wide - 48);
   let free = 0;

@@ -20,7 +20,7 @@ export function put(element, children) {
   }
 }
 
-/** Exchange all children, and only if there is an element to take them. */
+/** Replace all children. */
 export function fill(element, ...children) {
   const fragment = document.createDocumentFragment();
   put(fragment, children);
@@ -28,7 +28,7 @@ export function fill(element, ...children) {
   return element;
 }
 
-/** A list of terms and what they are; a null is left out. */
+/** A description list; pairs without a value are left out. */
 export function terms(pairs, attributes = {}) {
   return h(
     "dl",
@@ -39,7 +39,7 @@ export function terms(pairs, attributes = {}) {
   );
 }
 
-/** A table; cells of columns marked as numbers stand right. */
+/** A table; a column whose name ends in # is aligned right. */
 export function table(caption, columns, rows) {
   const numeric = columns.map((column) => column.endsWith("#"));
   const cell = (kind, value, i) =>
@@ -53,13 +53,13 @@ export function table(caption, columns, rows) {
   );
 }
 
-/** A part of the page that scrolls by itself, reachable by keyboard. */
+/** A scrolling region that the keyboard can reach. */
 export function scroller(label, ...children) {
   return h("div", { class: "scroller", role: "region", "aria-label": label, tabindex: "0" }, children);
 }
 
-/** Wait until nothing was called for so long, then call. */
-export function debounced(wait, call) {
+/** Call once no further call has come for `wait` ms. */
+export function debounce(wait, call) {
   let timer;
   const later = (...given) => {
     clearTimeout(timer);

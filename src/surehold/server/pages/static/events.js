@@ -1,14 +1,14 @@
-// What happens, as it happens. A fetch that is read bit by bit: EventSource cannot send a token.
+// The service's events as they happen, read from a streaming fetch: EventSource cannot send a token.
 
 import { credentials, refusalOf } from "./api.js";
 
 const SOONEST = 500;
 const LATEST = 15_000;
-const SILENCE = 40_000; // the service says something every 15 s
+const SILENCE = 40_000; // the service sends something every 15 s
 
 /**
- * Read /v1/events for ever. `onStatus` gets each status, `onState` one of connecting, live, waiting
- * or denied. Returns how to stop.
+ * Read /v1/events until stopped. `onStatus` gets each status, `onState` one of connecting, live, waiting
+ * or denied. Returns a function that stops it.
  */
 export function follow(onStatus, onState) {
   let stopped = false;
@@ -16,7 +16,7 @@ export function follow(onStatus, onState) {
   let controller = null;
   let wake = null;
   const now = () => wake?.();
-  const cut = () => controller?.abort(); // an open stream would not notice for a while
+  const cut = () => controller?.abort(); // an open stream would not notice for some time
   addEventListener("online", now);
   addEventListener("offline", cut);
 
@@ -38,7 +38,7 @@ export function follow(onStatus, onState) {
         attempt = 0;
         onState("live");
         await read(response.body, alive, onStatus);
-        ended = true; // streams last an hour; the next one follows without alarm
+        ended = true; // a stream lasts an hour; its end is not an error
       } catch (error) {
         if (stopped) return;
         if (error.status === 401) return onState("denied");
@@ -46,7 +46,7 @@ export function follow(onStatus, onState) {
         clearTimeout(watchdog);
       }
       if (stopped) return;
-      // Later and later, and not all clients at once.
+      // Exponential backoff with jitter.
       const wait = Math.min(SOONEST * 2 ** attempt++, LATEST) * (0.75 + 0.5 * Math.random());
       onState(ended ? "connecting" : "waiting");
       await new Promise((resolve) => {
@@ -65,7 +65,7 @@ export function follow(onStatus, onState) {
   };
 }
 
-/** Events end with an empty line; lines that begin with a colon only say that somebody is there. */
+/** Events end with an empty line; lines that start with a colon are keep-alives. */
 async function read(body, alive, onStatus) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let kept = "";

@@ -1,22 +1,22 @@
-// A plan before there is one: sliders, and what every certificate gives for them.
+// Explore plans: sliders, and what every certificate gives for their values.
 
 import { get, pathOf } from "./api.js";
 import { certificateLabel, comparisonChart, figure } from "./charts.js";
-import { debounced, fill, h, scroller, table } from "./dom.js";
-import { count, general, percent, width } from "./formatting.js";
+import { debounce, fill, h, scroller, table } from "./dom.js";
+import { count } from "./formatting.js";
 import { jsonLink, refusalBox } from "./parts.js";
 
 const PAUSE = 120;
-const STEPS = 400; // a slider goes over powers of ten in so many steps
+const STEPS = 400; // of a slider, on a logarithmic scale
 
-// What can be said: from, to, how it is written in words.
+// The sliders: label, range and the value in words.
 const FIELDS = {
-  n0: { label: "Records at the first question, n0", low: 100, high: 1e8, whole: true, words: (x) => `${count(x)} records` },
-  n: { label: "Records at the last, n", low: 100, high: 1e8, whole: true, words: (x) => `${count(x)} records` },
-  alpha: { label: "How wide an answer may be, alpha", low: 0.005, high: 0.5, words: (x) => `± ${general(x)}` },
-  queries: { label: "How many questions, queries", low: 1, high: 1e7, whole: true, words: (x) => `${count(x)} questions` },
-  beta: { label: "How likely any answer may miss, beta", low: 1e-6, high: 0.5, words: (x) => `holds with probability ${percent(x)}` },
-  batches: { label: "In so many batches, evenly", low: 1, high: 1000, whole: true, words: (x) => `${count(x)} batch${x === 1 ? "" : "es"}` },
+  n0: { label: "Records at the first query, n0", low: 100, high: 1e8, whole: true, words: (x) => `${count(x)} records` },
+  n: { label: "Records at the last query, n", low: 100, high: 1e8, whole: true, words: (x) => `${count(x)} records` },
+  alpha: { label: "Largest width of an answer, alpha", low: 0.005, high: 0.5, words: (x) => `± ${x}` },
+  queries: { label: "Number of queries", low: 1, high: 1e7, whole: true, words: (x) => `${count(x)} queries` },
+  beta: { label: "Probability that any answer is wrong, beta", low: 1e-6, high: 0.5, words: (x) => `at most ${x}` },
+  batches: { label: "Number of batches", low: 1, high: 1000, whole: true, words: (x) => `${count(x)} batch${x === 1 ? "" : "es"}` },
 };
 
 export const title = "Explore";
@@ -30,7 +30,7 @@ export async function show(root, context) {
 class View {
   constructor(root, context) {
     this.context = context;
-    this.later = debounced(PAUSE, () => this.load());
+    this.later = debounce(PAUSE, () => this.load());
     this.result = h("div", { class: "comparison" });
     this.spoken = h("p", { class: "spoken", role: "status" });
     this.controls = {};
@@ -43,7 +43,7 @@ class View {
     try {
       plan = await get("/v1/plan");
     } catch {
-      // The address, or plain numbers, will do.
+      // The address or the defaults will do.
     }
     const said = (name) => (Number(given[name]) > 0 ? Number(given[name]) : null);
     const linked = Object.keys(FIELDS).some((name) => said(name) !== null);
@@ -62,7 +62,7 @@ class View {
     await this.load();
   }
 
-  /** The plan of the dataset does not change; what failed for want of a connection is tried again. */
+  /** The plan never changes; only a request that failed is repeated. */
   async update() {
     if (this.hasFailed) await this.load();
   }
@@ -76,18 +76,18 @@ class View {
     fill(
       this.root,
       h("h1", { tabindex: "-1" }, "Explore a plan"),
-      h("p", { class: "promise" }, "What could be asked of data that grows, by every certificate that is known: theorems turned into numbers. Nothing here is charged; it starts from the plan of this dataset."),
+      h("p", { class: "promise" }, "See how many adaptive queries growing data can answer, and how precisely, under every known certificate (a theorem turned into a number). This is free; it starts from this dataset's plan."),
       h(
         "div",
         { class: "explore" },
         h(
           "form",
-          { class: "sliders", "aria-label": "The plan", onsubmit: (event) => event.preventDefault() },
+          { class: "sliders", "aria-label": "Plan", onsubmit: (event) => event.preventDefault() },
           this.slider("n0"),
           this.slider("n"),
-          h("fieldset", {}, h("legend", {}, "Say one, the other is solved for"), this.choice("alpha", "how wide"), this.choice("queries", "how many questions"), this.slider("alpha"), this.slider("queries")),
+          h("fieldset", {}, h("legend", {}, "Choose one; the other is computed"), this.choice("alpha", "largest width"), this.choice("queries", "number of queries"), this.slider("alpha"), this.slider("queries")),
           this.slider("beta"),
-          h("fieldset", {}, h("legend", {}, "When they are asked"), this.pace(false, "any time, as the analyst decides"), this.pace(true, "in batches that are fixed beforehand"), this.slider("batches")),
+          h("fieldset", {}, h("legend", {}, "When queries are asked"), this.pace(false, "at any time"), this.pace(true, "in batches fixed in advance"), this.slider("batches")),
         ),
         h("section", { "aria-labelledby": "compared" }, this.spoken, this.result),
       ),
@@ -101,8 +101,8 @@ class View {
     const exact = h("input", { type: "text", inputmode: field.whole ? "numeric" : "decimal", class: "exact", "aria-label": `${field.label}, exactly`, autocomplete: "off" });
     const words = h("output", { for: `slider-${name}` });
     const place = (value, from) => {
-      // A slider that is being moved is not set back to the round number that it stands for: arrow
-      // keys would never get away from it.
+      // Do not snap a slider that is being moved to the rounded value: arrow keys would never get
+      // away from it.
       if (from !== range) range.value = Math.round((STEPS * Math.log(value / field.low)) / Math.log(field.high / field.low));
       range.setAttribute("aria-valuetext", field.words(value));
       words.textContent = field.words(value);
@@ -129,14 +129,14 @@ class View {
     return box;
   }
 
-  /** A step of a slider as a round number: 1, 1.2, 1.5 and so on times a power of ten. */
+  /** The value at a step of a slider, rounded to two or three digits. */
   at(field, step) {
     const value = field.low * (field.high / field.low) ** (step / STEPS);
     const rounded = Number(value.toPrecision(field.whole && value < 100 ? 3 : 2));
     return field.whole ? Math.max(Math.round(rounded), 1) : rounded;
   }
 
-  /** n0 never exceeds n: the other one is taken along. */
+  /** Keep n0 at most n by moving the other one along. */
   hold(name) {
     const { values, controls } = this;
     if (values.n0 <= values.n) return;
@@ -191,33 +191,30 @@ class View {
     }
   }
 
-  /** How many fit depends on when they are asked, unless the rounds are fixed beforehand. */
+  /** How many queries fit depends on when they are asked, unless the rounds are fixed in advance. */
   paces(entry) {
-    if (this.scheduled || entry.n0 === entry.n) return `${count(entry.queries)} questions`;
-    const share = entry.n0 / entry.n;
-    const [now, evenly] = [share * share, share].map((part) => count(Math.floor(entry.queries * part)));
-    return `${now} questions at once at n0, ${evenly} evenly as the data grows, at most ${count(entry.queries)} if all come at n:`;
+    const { paces } = entry;
+    if (paces === null || entry.n0 === entry.n) return `${count(entry.queries)} queries`;
+    return `${count(paces.at_n0)} queries all at n0, ${count(paces.evenly)} spread evenly, or at most ${count(paces.at_n)} all at n`;
   }
 
   drawResult(entries, path) {
     const useful = entries.filter((entry) => entry.reason === null);
     const others = entries.filter((entry) => entry.reason !== null);
     const isWidth = entries[0].solved_for === "width";
-    const shown = (entry) => (entry.reason !== null ? "—" : isWidth ? `± ${width(entry.width)}` : count(entry.queries));
+    const shown = (entry) => (entry.reason !== null ? "—" : isWidth ? entry.display.width : count(entry.queries));
     const best = useful.find((entry) => entry.is_prompt) ?? useful[0];
     this.spoken.textContent = !best
-      ? "No certificate reaches this."
-      : isWidth
-        ? `${count(this.values.queries)} questions: each answer within ${shown(best)}, all together with probability ${percent(this.values.beta)} (${best.certificate}).`
-        : `${this.paces(best)} within ± ${general(this.values.alpha)}, all together with probability ${percent(this.values.beta)} (${best.certificate}).`;
+      ? "No certificate can give this."
+      : `${isWidth ? `${count(this.values.queries)} queries` : this.paces(best)}: every answer is within ${isWidth ? shown(best) : `± ${this.values.alpha}`}, except with probability ${this.values.beta} (${best.certificate}).`;
     const rows = entries.map((entry) => [
       h("span", {}, h("i", { class: `swatch c-${entry.certificate.replace("+", "-plus")}` }), certificateLabel(entry.certificate)),
       shown(entry),
-      `${entry.summary}${entry.is_prompt ? "" : "; answers may come late"}`,
+      `${entry.summary}${entry.is_prompt ? "" : "; answers may be delayed"}`,
       entry.theorem,
     ]);
-    const heading = isWidth ? "How wide: narrower is better" : "How many questions: more is better";
-    // The open table stays open while a slider moves.
+    const heading = isWidth ? "Width of the answers (narrower is better)" : "Number of queries (more is better)";
+    // Keep the table open while a slider moves.
     const open = this.result.querySelector("details")?.open;
     fill(
       this.result,
@@ -225,21 +222,21 @@ class View {
         ? figure({
             title: heading,
             level: "h2",
-            note: ["every certificate on the same question · ", jsonLink(path)],
+            note: ["every certificate for the same plan · ", jsonLink(path)],
             label: `${heading}. ${useful.map((entry) => `${entry.certificate} ${shown(entry)}`).join(", ")}.`,
             draw: (wide) => comparisonChart(entries, wide),
-            rows: scroller("The comparison as a table", table("Every certificate", ["certificate", isWidth ? "width#" : "queries#", "what it is", "theorem"], rows)),
+            rows: scroller("Comparison as a table", table("Every certificate", ["certificate", isWidth ? "width#" : "queries#", "description", "theorem"], rows)),
             tall: 46 + 38 * useful.length,
           })
         : h("p", {}, jsonLink(path)),
-      others.length > 0 && h("div", { class: "silent" }, h("h3", {}, "Say nothing here"), h("ul", {}, others.map((entry) => h("li", {}, h("b", {}, entry.certificate), `: ${entry.reason}`)))),
+      others.length > 0 && h("div", { class: "silent" }, h("h3", {}, "Not applicable here"), h("ul", {}, others.map((entry) => h("li", {}, h("b", {}, entry.certificate), `: ${entry.reason}`)))),
     );
     this.result.querySelector("figcaption h2")?.setAttribute("id", "compared");
     if (open) this.result.querySelector("details").open = true;
   }
 }
 
-/** A width as somebody would say it. */
+/** A width rounded to two digits, as the start of a slider. */
 function tidy(value) {
   return Number(value.toPrecision(2));
 }

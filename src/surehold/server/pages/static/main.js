@@ -1,4 +1,4 @@
-// The shell: who is asking, which view the address means, and what the service says meanwhile.
+// The shell: signs the user in, shows the view that the address names, and follows the service's events.
 
 import { get, hasToken, signIn } from "./api.js";
 import * as ask from "./ask.js";
@@ -6,12 +6,12 @@ import { fill, h } from "./dom.js";
 import { follow } from "./events.js";
 import * as explore from "./explore.js";
 import * as overview from "./overview.js";
-import { openJson, refusalBox, waiting } from "./parts.js";
+import { openJson, refusalBox, showLoading } from "./parts.js";
 import { showSignIn } from "./signin.js";
 import * as transcript from "./transcript.js";
 
 const VIEWS = { "/": overview, "/transcript": transcript, "/ask": ask, "/explore": explore };
-const QUIET = 400; // updates come no faster than this, however many ask
+const QUIET = 400; // ms between two updates, however many events arrive
 
 const root = document.getElementById("main");
 const connection = document.getElementById("connection");
@@ -21,13 +21,13 @@ async function start() {
   state.stop?.();
   state.view?.leave?.();
   Object.assign(state, { me: null, status: null, view: null, path: null, stop: null, isOut: false });
-  waiting(root);
+  showLoading(root);
   try {
     [state.me, state.status] = await Promise.all([get("/v1/me"), get("/v1/status")]);
   } catch (refusal) {
-    if (refusal.status === 401) return; // the sign-in box is there already
+    if (refusal.status === 401) return; // the sign-in form is already shown
     fill(root, h("h1", { tabindex: "-1" }, "Surehold"), refusalBox(refusal, start));
-    connect(refusal.isLost); // and when it is back, start over
+    connect(refusal.isLost); // start over once the service is back
     return;
   }
   drawWho();
@@ -35,18 +35,18 @@ async function start() {
   await route();
 }
 
-/** Follow the service; `anew` starts over with its first word. */
-function connect(anew) {
+/** Follow the service's events; with `restart`, the first one starts the page over. */
+function connect(restart) {
   state.stop = follow(
-    (status) => (anew && !state.status ? start() : updated(status)),
+    (status) => (restart && !state.status ? start() : onStatus(status)),
     (now) => {
-      // Said once, not at every try: a screen reader speaks each change.
+      // Announce it once, not at every attempt: a screen reader reads out each change.
       if (state.isDown && now === "connecting") return;
       state.isDown = now === "waiting";
       state.isStale ||= state.isDown;
       connection.dataset.state = now;
-      connection.textContent = { connecting: "connecting", live: "live", waiting: "no connection, trying again", denied: "signed out" }[now];
-      if (now === "denied") denied({ message: "the token is no longer good" });
+      connection.textContent = { connecting: "connecting", live: "live", waiting: "offline, reconnecting", denied: "signed out" }[now];
+      if (now === "denied") onDenied({ message: "not authenticated: the token is no longer valid" });
     },
   );
 }
@@ -55,9 +55,9 @@ let timer = null;
 let newest = null;
 let running = false;
 
-/** Tell the view, but not more often than it can draw. */
-function updated(status) {
-  // After a time without connection a view may show an error, even if nothing has changed.
+/** Update the view, but not more often than it can draw. */
+function onStatus(status) {
+  // After an outage a view may show an error, so it is redrawn even if nothing has changed.
   if (!state.isStale && state.status?.head === status.head && newest === null) return;
   state.isStale = false;
   newest = status;
@@ -65,14 +65,14 @@ function updated(status) {
   if (timer !== null || running) return;
   timer = setTimeout(async () => {
     timer = null;
-    const told = newest;
+    const latest = newest;
     newest = null;
     running = true;
     try {
-      await state.view?.update?.(told);
+      await state.view?.update?.(latest);
     } finally {
       running = false;
-      if (newest !== null) updated(newest);
+      if (newest !== null) onStatus(newest);
     }
   }, QUIET);
 }
@@ -91,9 +91,9 @@ async function route() {
   state.view = null;
   state.path = path;
   const page = h("div", { class: "view" });
-  const made = await VIEWS[path].show(page, { url, me: state.me, status: state.status, current: () => state.status, go, twin });
-  if (turn !== state.turn) return made.leave?.(); // somebody went on meanwhile
-  state.view = made;
+  const view = await VIEWS[path].show(page, { url, me: state.me, status: state.status, go, twin });
+  if (turn !== state.turn) return view.leave?.(); // the user has moved on
+  state.view = view;
   fill(root, page);
   return null;
 }
@@ -109,7 +109,7 @@ async function go(href, { replace = false } = {}) {
   }
 }
 
-/** What this view is as JSON: for programs in the head, for people in the foot. */
+/** Link to this view's JSON: in the head for programs, in the footer for people. */
 function twin(path) {
   document.getElementById("twin").href = path;
   const link = document.getElementById("twin-link");
@@ -119,13 +119,13 @@ function twin(path) {
 
 function drawWho() {
   const { analyst, role, expires } = state.me;
-  const until = expires ? `, until ${new Date(expires).toLocaleDateString()}` : "";
+  const until = expires ? `, token valid until ${new Date(expires).toLocaleDateString()}` : "";
   const leave = hasToken() && h("button", { type: "button", class: "quiet", onclick: () => { signIn(null); start(); } }, "Sign out");
-  fill(document.getElementById("who"), `You are ${analyst} (${role}${until}). `, leave);
+  fill(document.getElementById("who"), `Signed in as ${analyst} (${role}${until}). `, leave);
 }
 
-/** The service knows no such caller: ask for a token. */
-function denied(refusal) {
+/** The service did not authenticate the caller: ask for a token. */
+function onDenied(refusal) {
   if (state.isOut) return;
   state.isOut = true;
   const wasTried = hasToken();
@@ -137,11 +137,11 @@ function denied(refusal) {
   connection.textContent = "signed out";
   fill(document.getElementById("who"));
   document.title = "Sign in · Surehold";
-  showSignIn(root, { message: refusal.message, wasTried }, start);
+  showSignIn(root, wasTried ? refusal : null, start);
 }
 
-addEventListener("surehold-denied", (event) => denied(event.detail));
-// A browser keeps few connections to one host: a tab that nobody looks at lets go of its own.
+addEventListener("surehold-denied", (event) => onDenied(event.detail));
+// Browsers allow few connections to one host, so a hidden tab closes its own.
 document.addEventListener("visibilitychange", () => {
   if (!state.status) return;
   state.stop?.();

@@ -1,21 +1,19 @@
-// Where a result lies between the least and the most it can be: what charts and strips draw.
+// Results on a scale from their smallest to their largest possible value, for charts and strips.
 
-import { kindOf } from "./rendering.js";
-
-/** Shapes and words besides colours: who sees no colours reads the same. */
+/** Shapes besides colours, so that nothing depends on colour alone. */
 export const LOOKS = {
-  answer: { colour: "var(--holds)", symbol: "circle", word: "answer" },
-  estimate: { colour: "var(--holds)", symbol: "diamond", word: "follows from answers" },
-  cell: { colour: "var(--holds)", symbol: "circle", word: "cell of a table" },
-  pass: { colour: "var(--holds)", symbol: "triangle", word: "pass" },
-  fail: { colour: "var(--trouble)", symbol: "times", word: "fail" },
-  undecided: { colour: "var(--muted)", symbol: "square", word: "undecided" },
-  undetermined: { colour: "var(--muted)", symbol: null, word: "undetermined" },
+  answer: { colour: "var(--holds)", symbol: "circle" },
+  estimate: { colour: "var(--holds)", symbol: "diamond" },
+  cell: { colour: "var(--holds)", symbol: "circle" },
+  pass: { colour: "var(--holds)", symbol: "triangle", badge: "▲" },
+  fail: { colour: "var(--trouble)", symbol: "times", badge: "✕" },
+  undecided: { colour: "var(--muted)", symbol: "square", badge: "■" },
+  undetermined: { colour: "var(--muted)", symbol: null },
 };
 
 /** The intervals of a result on a scale from 0 to 1: one, one a cell, or none. */
 export function marksOf(result, range = result.range) {
-  const kind = kindOf(result);
+  const { kind } = result;
   if (kind === "choice" || kind === "fit") return [];
   if (kind === "table") {
     return result.cells.map((cell) => mark(cell.value, cell.interval, range, "cell"));
@@ -31,7 +29,7 @@ function mark(value, interval, [low, high], look) {
   return { low: share(interval[0]), high: share(interval[1]), value: share(value), look };
 }
 
-/** A small picture of a result beside its words, so it says nothing of its own. */
+/** A small picture of a result; hidden from screen readers, as the text beside it says the same. */
 export function strip(result, range) {
   const svg = element("svg", { class: "strip", viewBox: "0 0 100 14", "aria-hidden": "true", preserveAspectRatio: "none" });
   const marks = marksOf(result, range);

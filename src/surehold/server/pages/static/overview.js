@@ -1,10 +1,10 @@
-// One screen: what was asked, what it cost, what is left.
+// The overview: answers, budget spent, budget left.
 
 import { get } from "./api.js";
 import { budgetChart, figure, growthChart } from "./charts.js";
 import { fill, h, scroller, table, terms } from "./dom.js";
-import { count, moment, several, shareLeft, shareSpent } from "./formatting.js";
-import { jsonLink, meter, promise, refusalBox, standing } from "./parts.js";
+import { count, moment, several } from "./formatting.js";
+import { jsonLink, meter, promise, refusalBox, statusNotice } from "./parts.js";
 import { rangesOf } from "./ranges.js";
 import { answerRow } from "./rows.js";
 
@@ -23,7 +23,7 @@ export async function show(root, context) {
     context.twin("/v1/status");
     try {
       const [me, outlook, rounds, growth, newest] = await Promise.all([
-        context.me.limit ? get("/v1/me") : context.me, // what is left of a limit changes
+        context.me.limit ? get("/v1/me") : context.me, // the rest of a limit changes
         get("/v1/outlook"),
         get("/v1/rounds"),
         get("/v1/growth"),
@@ -48,30 +48,30 @@ function drawHead(head, status) {
     head,
     h("h1", { tabindex: "-1" }, status.name),
     h("p", { class: "promise" }, promise(status)),
-    standing(status),
+    statusNotice(status),
   );
 }
 
 function drawBody(body, { status, outlook, rounds, growth, newest, ranges, me }) {
   fill(
     body,
-    h("div", { class: "story" }, asked(status, newest), costs(status), left(status, outlook, me)),
+    h("div", { class: "story" }, answersSection(status, newest), budgetSection(status), outlookSection(outlook, me)),
     h(
       "section",
       { class: "recent", "aria-labelledby": "recent" },
-      h("div", { class: "heading" }, h("h2", { id: "recent" }, "Newest answers"), newest.length > 0 && h("a", { href: "/transcript" }, "All of the transcript")),
+      h("div", { class: "heading" }, h("h2", { id: "recent" }, "Latest answers"), newest.length > 0 && h("a", { href: "/transcript" }, "Full transcript")),
       newest.length === 0
-        ? h("p", { class: "empty" }, "No answers yet. ", h("a", { href: "/ask" }, "Quote a question"), ": it is free.")
-        : h("ol", { class: "answers", "aria-label": "Newest answers" }, newest.map((answer) => answerRow(answer, { range: ranges.get(answer.entry) }))),
+        ? h("p", { class: "empty" }, "No answers yet. ", h("a", { href: "/ask" }, "Get a quote"), " for free.")
+        : h("ol", { class: "answers", "aria-label": "Latest answers" }, newest.map((answer) => answerRow(answer, { range: ranges.get(answer.entry) }))),
     ),
     h("section", { class: "charts", "aria-label": "Growth and budget" }, growthFigure(growth, status), budgetFigure(rounds, status)),
     h(
       "details",
       { class: "more", "data-name": "dataset" },
-      h("summary", {}, "The dataset: columns, plan and ledger"),
+      h("summary", {}, "Dataset details: columns, plan and ledger"),
       terms([
         ["Columns", h("span", { class: "long" }, Object.entries(status.columns).map(([name, kind]) => `${name} ${kind}`).join(", "))],
-        ["Planned", `from ${count(status.first_round)} to ${count(status.last_round)} records`],
+        ["Plan", `from ${count(status.first_round)} to ${count(status.last_round)} records`],
         ["Certificate", status.certificate],
         ["Ledger", `${several(status.entries, "entry")}, head ${status.head.slice(0, 12)}`],
         ["JSON", [jsonLink("/v1/status", "status"), " · ", jsonLink("/v1/plan", "plan"), " · ", jsonLink("/v1/schema", "schema")]],
@@ -80,77 +80,71 @@ function drawBody(body, { status, outlook, rounds, growth, newest, ranges, me })
   );
 }
 
-function asked(status, newest) {
+function answersSection(status, newest) {
   return h(
     "section",
     { "aria-labelledby": "asked" },
-    h("h2", { id: "asked" }, "What was asked"),
-    h("p", { class: "big" }, h("b", { "data-name": "answers" }, count(status.answers)), ` answer${status.answers === 1 ? "" : "s"} given`),
-    h("p", { class: "muted" }, "of ", h("b", { "data-name": "n" }, count(status.n)), status.n === 1 ? " record" : " records", "; each cell of a table counted"),
-    newest.length > 0 && h("p", { class: "muted" }, `the newest ${moment(newest[0].time)}`),
+    h("h2", { id: "asked" }, "Answers so far"),
+    h("p", { class: "big" }, h("b", { "data-name": "answers" }, count(status.answers)), status.answers === 1 ? " answer" : " answers"),
+    h("p", { class: "muted" }, "about ", h("b", { "data-name": "n" }, count(status.n)), status.n === 1 ? " record" : " records", "; every table cell counts"),
+    newest.length > 0 && h("p", { class: "muted" }, `latest on ${moment(newest[0].time)}`),
   );
 }
 
-function costs(status) {
+function budgetSection(status) {
   return h(
     "section",
     { "aria-labelledby": "cost" },
-    h("h2", { id: "cost" }, "What it cost"),
-    h("p", { class: "big" }, h("b", { "data-name": "spent" }, shareSpent(status.budget.spent, status.budget.total)), " of the budget"),
+    h("h2", { id: "cost" }, "Budget spent"),
+    h("p", { class: "big" }, h("b", { "data-name": "spent" }, status.budget.display.spent), " of the budget"),
     meter(status.budget),
-    h("p", { class: "muted" }, h("b", { "data-name": "left" }, shareLeft(status.budget.remaining, status.budget.total)), " of the budget left"),
+    h("p", { class: "muted" }, h("b", { "data-name": "left" }, status.budget.display.remaining), " left"),
   );
 }
 
-function left(status, outlook, me) {
-  const when = (label, told, detail, most = "") =>
-    h("div", {}, h("dt", {}, label), h("dd", {}, most, h("b", { "data-name": `buys-${label.replaceAll(" ", "-")}` }, count(told.answers)), " ", h("span", { class: "muted" }, detail)));
+function outlookSection(outlook, me) {
+  const when = (label, pace, detail, most = "") =>
+    h("div", {}, h("dt", {}, label), h("dd", {}, most, h("b", { "data-name": `buys-${label.replaceAll(" ", "-")}` }, count(pace.answers)), " ", h("span", { class: "muted" }, detail)));
   return h(
     "section",
     { "aria-labelledby": "left" },
-    h("h2", { id: "left" }, "What is left buys"),
+    h("h2", { id: "left" }, "Answers left"),
     h(
       "dl",
       { class: "buys" },
-      when("now", outlook.now, `answers at ${count(outlook.now.round)} records`),
-      when("evenly", outlook.evenly, "if records come one by one", "up to "),
+      when("now", outlook.now, `at ${count(outlook.now.round)} records`),
+      when("evenly", outlook.evenly, "as records arrive one by one", "up to "),
       when("at the end", outlook.at_end, `at ${count(outlook.at_end.round)} records`),
     ),
-    me.limit && h("p", { class: "muted" }, "That is for all analysts together. ", h("b", { "data-name": "limit-left" }, shareLeft(me.limit.remaining, me.limit.total)), " of your own limit is left, ", h("b", { "data-name": "limit-of-all" }, shareLeft(me.limit.remaining, status.budget.total)), " of the whole budget."),
+    me.limit && h("p", { class: "muted" }, "All analysts share these. ", h("b", { "data-name": "limit-left" }, me.limit.display.remaining), " of your own limit is left; you have had ", h("b", { "data-name": "limit-answered" }, count(me.limit.answered)), ` of at most ${several(me.limit.answers, "answer")}.`),
     jsonLink("/v1/outlook"),
   );
 }
 
 function growthFigure(growth, status) {
-  if (growth.length === 0) return h("figure", {}, h("figcaption", {}, h("h3", {}, "Growth of the data")), h("p", { class: "empty" }, "No records yet."));
-  const rows = scroller("Growth of the data as a table", table("Records by time", ["time", "records#"], growth.map((point) => [moment(point.time), count(point.n)])));
-  const made = figure({
-    title: "Growth of the data",
-    note: [`${several(status.n, "record")}, planned to ${count(status.last_round)} · `, jsonLink("/v1/growth")],
-    label: `Growth of the data: ${several(status.n, "record")} now; asking is planned from ${count(status.first_round)} to ${count(status.last_round)}.`,
+  if (growth.length === 0) return h("figure", {}, h("figcaption", {}, h("h3", {}, "Data growth")), h("p", { class: "empty" }, "No records yet."));
+  const rows = scroller("Data growth as a table", table("Records over time", ["time", "records#"], growth.map((point) => [moment(point.time), count(point.n)])));
+  return figure({
+    title: "Data growth",
+    name: "growth",
+    note: [`${several(status.n, "record")}, plan ends at ${count(status.last_round)} · `, jsonLink("/v1/growth")],
+    label: `Data growth: ${several(status.n, "record")} now; the plan runs from ${count(status.first_round)} to ${count(status.last_round)}.`,
     draw: (wide) => growthChart(growth, status, wide),
     rows,
   });
-  made.querySelector("details").dataset.name = "growth";
-  return made;
 }
 
 function budgetFigure(rounds, status) {
-  let sum = 0;
-  const lines = rounds.map((given) => {
-    sum += given.spent;
-    return [count(given.round), count(given.answers), shareSpent(given.spent, status.budget.total), shareSpent(sum, status.budget.total)];
-  });
+  const lines = rounds.map(({ round, answers, display }) => [count(round), count(answers), display.share, display.share_so_far]);
   const rows = rounds.length
     ? scroller("Budget spent by round as a table", table("Budget spent by round", ["round#", "answers#", "cost#", "spent so far#"], lines))
-    : h("p", {}, "Nothing is spent.");
-  const made = figure({
-    title: "How the budget went",
-    note: [`spent by round, from ${count(status.first_round)} to ${count(status.last_round)} records · `, jsonLink("/v1/rounds")],
-    label: `Budget spent by round: ${shareSpent(status.budget.spent, status.budget.total)} of the whole so far.`,
+    : h("p", {}, "Nothing spent yet.");
+  return figure({
+    title: "Budget spent by round",
+    name: "rounds",
+    note: [`from ${count(status.first_round)} to ${count(status.last_round)} records · `, jsonLink("/v1/rounds")],
+    label: `Budget spent by round: ${status.budget.display.spent} of the total so far.`,
     draw: (wide) => budgetChart(rounds, status, wide),
     rows,
   });
-  made.querySelector("details").dataset.name = "rounds";
-  return made;
 }

@@ -1,20 +1,20 @@
-// Pieces that several views show: notices, refusals, links to JSON, the meter of the budget.
+// Parts that several views share: notices, refusals, links to JSON, the budget meter.
 
 import { get, hasToken } from "./api.js";
 import { h, fill } from "./dom.js";
-import { count, percent, shareLeft, shareSpent, width } from "./formatting.js";
+import { count } from "./formatting.js";
 
-/** A sentence that stands out; `kind` is plain, good or trouble, and a word says which. */
+/** A highlighted message; `kind` is plain or trouble, and its title says which in words. */
 export function notice(kind, title, ...children) {
   return h("div", { class: `notice ${kind}` }, h("strong", {}, title), " ", children);
 }
 
-/** What the service refused, in its own words. */
+/** A refusal in the service's own words. */
 export function refusalBox(refusal, again = null) {
-  // Some messages begin with what they are; the others are told by their status.
-  const [, kind, rest] = /^(invalid query|not authenticated|permission denied|request refused): (.*)$/s.exec(refusal.message) ?? [];
-  const title = { 0: "No connection:", 409: "Not ready:" }[refusal.status] ?? "Refused:";
-  const wait = refusal.retryAfter === null ? null : ` Try again in ${Math.ceil(refusal.retryAfter)} s.`;
+  // Some messages name their kind first ("invalid query: ..."); the status gives the others a title.
+  const [, kind, rest] = /^([a-z]+ [a-z]+): (.*)$/s.exec(refusal.message) ?? [];
+  const title = { 0: "Offline:", 409: "Not ready:" }[refusal.status] ?? "Refused:";
+  const wait = refusal.retryAfter == null ? null : ` Try again in ${Math.ceil(refusal.retryAfter)} s.`;
   return h(
     "div",
     { class: "notice trouble" },
@@ -26,12 +26,12 @@ export function refusalBox(refusal, again = null) {
   );
 }
 
-/** A link to the JSON of what is shown; with a token it has to be fetched, as a link sends none. */
+/** A link to the JSON of what is shown. */
 export function jsonLink(path, text = "JSON") {
   return h("a", { href: path, class: "json", onclick: (event) => openJson(event, path) }, text);
 }
 
-/** Show JSON in a dialog where a plain link would be refused. */
+/** Show JSON in a dialog when a token is needed, because a plain link sends none. */
 export async function openJson(event, path) {
   if (!hasToken() || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
@@ -47,40 +47,35 @@ export async function openJson(event, path) {
   }
 }
 
-/** The budget as a bar: what is spent, what is left, in words beside it. */
-export function meter(budget, label = "Budget") {
-  const spent = budget.total > 0 ? Math.min(budget.spent / budget.total, 1) : 0;
-  const words = `${shareSpent(budget.spent, budget.total)} spent, ${shareLeft(budget.remaining, budget.total)} left`;
-  const bar = h("div", { class: "meter", role: "img", "aria-label": `${label}: ${words}` });
-  const done = h("span", { class: "meter-spent" });
-  done.style.width = `${100 * spent}%`;
-  done.hidden = spent === 0;
-  bar.append(done);
-  return bar;
+/** The budget as a bar, with the spent and remaining shares as its label. */
+export function meter({ display, spent, total }) {
+  const bar = h("span", { class: "meter-spent", hidden: spent === 0 });
+  bar.style.width = total > 0 ? `${Math.min((100 * spent) / total, 100)}%` : "0";
+  return h("div", { class: "meter", role: "img", "aria-label": `Budget: ${display.spent} spent, ${display.remaining} left` }, bar);
 }
 
-/** What is promised, in one sentence. */
-export function promise(status) {
-  return `With probability ${percent(status.beta)} all answers of the whole analysis hold together: every fraction within ± ${width(status.width)}, means in proportion to their range; rates and other quotients have the interval that they show.`;
+/** The guarantee in one sentence. */
+export function promise({ display }) {
+  return `With probability ${display.confidence}, every answer of the whole analysis is correct: each fraction is within ${display.width} of its true value, each mean within the same share of its range, and each rate or other ratio within the interval shown with it.`;
 }
 
-/** Why nothing can be asked now, if so; else null. */
-export function standing(status) {
+/** Why nothing can be asked now, or null. */
+export function statusNotice(status) {
   if (status.n === 0) {
     const first = count(status.first_round);
-    return notice("plain", "No records yet.", `The first question can be asked at ${first} records. `, h("code", {}, "surehold append"), " brings them.");
+    return notice("plain", "No records yet.", `You can ask once there are ${first}. Add them with `, h("code", {}, "surehold append"), ".");
   }
   if (!status.ready) return notice("plain", "Not ready.", `${sentence(status.advice)}`);
   if (status.answers_left === 0) {
-    const later = status.round < status.last_round ? " More may fit when there are more records: what they buy is below." : " No more answers fit before the plan ends.";
-    return notice("trouble", "Budget exhausted", `at this round, ${count(status.round)}.${later} What was answered stays, and holds.`);
+    const later = status.round < status.last_round ? " More records may allow more answers; see below." : " No further answers fit within the plan.";
+    return notice("trouble", "Budget exhausted", `at round ${count(status.round)}.${later} Earlier answers remain valid.`);
   }
   return null;
 }
 
-/** Replace what an element shows by a line that something is on its way. */
-export function waiting(element, what = "Loading …") {
-  return fill(element, h("p", { class: "muted" }, what));
+/** Show a loading message in an element. */
+export function showLoading(element) {
+  return fill(element, h("p", { class: "muted" }, "Loading …"));
 }
 
 function sentence(text) {

@@ -1,14 +1,13 @@
-// What a result could be at all. A verdict does not say; the number that it is about does.
+// The possible range of a result. A verdict has none of its own; the number it judges has.
 
 import { get } from "./api.js";
-import { kindOf } from "./rendering.js";
 
 const known = new Map();
 
-/** The range of each result, by its entry; a number that is not among them is fetched. */
+/** The range of each result by entry; what is missing is fetched. */
 export async function rangesOf(results) {
   for (const result of results) if (result.range) known.set(result.entry, result.range);
-  const verdicts = results.filter((result) => kindOf(result) === "verdict" && !known.has(result.entry));
+  const verdicts = results.filter((result) => result.kind === "verdict" && !known.has(result.entry));
   await Promise.all(verdicts.map(settle));
   return known;
 }

@@ -1,35 +1,26 @@
-// An answer as a line of a list: what was asked, where it lies, what it says, what it cost.
+// One row of a list of answers: the query, its interval as a strip, its value and its cost.
 
 import { h } from "./dom.js";
+import { count, queryLine, several, shorten } from "./formatting.js";
 import { LOOKS, strip } from "./marks.js";
-import { count, several } from "./formatting.js";
-import { asked, said } from "./rendering.js";
 
-/** A row; its query is the link to its details, so that it is reached by keyboard. */
+/** A row; the query links to the details, so the keyboard reaches them. */
 export function answerRow(result, { range, href = `/transcript?entry=${result.entry}`, chosen = false } = {}) {
-  const { value, width, interval } = said(result);
-  const look = LOOKS[result.verdict];
+  const { value, width, interval } = result.display;
+  const cost = result.price === 0 ? "derived, free" : `cost ${several(result.price, "answer")}`;
   return h(
     "li",
     { class: chosen ? "answer chosen" : "answer", "data-entry": result.entry },
-    h("a", { href, class: "asked", "data-entry": result.entry, "aria-current": chosen ? "true" : null, title: `entry ${result.entry}` }, asked(result)),
+    h("a", { href, class: "asked", "data-entry": result.entry, "aria-current": chosen ? "true" : null, title: `entry ${result.entry}` }, queryLine(result)),
     strip(result, range),
     h(
       "span",
-      { class: "told" },
-      look && h("span", { class: `badge ${result.verdict}`, "aria-hidden": "true" }, { pass: "▲", fail: "✕", undecided: "■" }[result.verdict], " "),
-      h("b", {}, value),
-      width && h("span", { class: "wide" }, ` ${width}`),
+      { class: "value" },
+      result.kind === "verdict" && h("span", { class: `badge ${result.verdict}`, "aria-hidden": "true" }, LOOKS[result.verdict].badge, " "),
+      h("b", {}, shorten(value)),
+      width && ` ${width}`,
       interval && h("span", { class: "ends" }, ` ${interval}`),
     ),
-    h(
-      "span",
-      { class: "about" },
-      `entry ${count(result.entry)} · n = ${count(result.round)} · ${price(result)} · ${result.analyst}`,
-    ),
+    h("span", { class: "about" }, `entry ${count(result.entry)} · n = ${count(result.round)} · ${cost} · ${result.analyst}`),
   );
-}
-
-function price(result) {
-  return result.price === 0 ? "follows, free" : `cost ${several(result.price, "answer")}`;
 }

@@ -1,4 +1,4 @@
-// Light or dark, before anything is drawn: a plain script, as modules run too late for that.
+// Sets the theme before anything is drawn: a plain script, because modules run too late.
 (() => {
   const KEY = "surehold-theme";
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -6,7 +6,7 @@
   try {
     chosen = localStorage.getItem(KEY);
   } catch {
-    // Storage may be forbidden; then the system's choice holds.
+    // Storage may be blocked; then the system's preference applies.
   }
 
   function current() {
@@ -32,7 +32,7 @@
       try {
         localStorage.setItem(KEY, chosen);
       } catch {
-        // Not remembered, but switched.
+        // Switched, but not remembered.
       }
       apply();
     });

@@ -1,15 +1,14 @@
-// All answers: as intervals over rounds, as a list in pages, and one of them in full.
+// All answers: as intervals by round, as a paged list, and one of them in full.
 
 import { get, pathOf } from "./api.js";
 import { figure, intervalChart } from "./charts.js";
 import { details } from "./details.js";
-import { debounced, fill, h, scroller, table } from "./dom.js";
+import { debounce, fill, h, scroller, table } from "./dom.js";
 import { marksOf } from "./marks.js";
-import { count, several } from "./formatting.js";
+import { count, queryLine, resultLine, several } from "./formatting.js";
 import { jsonLink, refusalBox } from "./parts.js";
 import { rangesOf } from "./ranges.js";
 import { answerRow } from "./rows.js";
-import { asked, line } from "./rendering.js";
 
 const PAGE = 50;
 const FILTERS = ["contains", "analyst", "round"];
@@ -44,7 +43,7 @@ class View {
     this.fields.contains.type = "search";
     this.fields.round.inputMode = "numeric";
     const field = (name, label) => h("label", { class: "field" }, h("span", {}, label), this.fields[name]);
-    const later = debounced(300, () => this.filter());
+    const later = debounce(300, () => this.filter());
     return h(
       "form",
       { class: "filters", role: "search", "aria-label": "Filter the transcript", oninput: later, onsubmit: (event) => { event.preventDefault(); later.cancel(); this.filter(); } },
@@ -54,7 +53,7 @@ class View {
     );
   }
 
-  /** The address says everything: filters, page and the answer that is looked at. */
+  /** The address holds the whole state: filters, page and the chosen answer. */
   async navigate(url) {
     const before = this.said;
     this.said = Object.fromEntries(["entry", "before", "after", ...FILTERS].map((name) => [name, url.searchParams.get(name)]));
@@ -68,7 +67,7 @@ class View {
     if (before?.entry !== this.said.entry || !before) await this.choose(Boolean(before));
   }
 
-  /** New answers appear on the newest page only; who reads an older one is left alone. */
+  /** New answers appear on the newest page only; an older page stays as it is. */
   async update() {
     if (!this.said.before && !this.said.after) await this.load();
   }
@@ -105,7 +104,7 @@ class View {
       answers.length === 0
         ? this.empty()
         : [
-            h("ol", { class: "answers", "aria-label": "Answers, the newest first" }, answers.map((answer) =>
+            h("ol", { class: "answers", "aria-label": "Answers, newest first" }, answers.map((answer) =>
               answerRow(answer, { range: ranges.get(answer.entry), href: this.href({ entry: answer.entry }), chosen: answer.entry === chosen }))),
             this.pager(),
           ],
@@ -115,11 +114,11 @@ class View {
 
   empty() {
     const filtered = FILTERS.some((name) => this.said[name]);
-    if (filtered) return h("p", { class: "empty" }, "No answer is like that. ", h("a", { href: "/transcript" }, "Show all"));
-    return h("p", { class: "empty" }, "No answers yet. ", h("a", { href: "/ask" }, "Quote a question"), ": it is free.");
+    if (filtered) return h("p", { class: "empty" }, "No matching answers. ", h("a", { href: "/transcript" }, "Show all"));
+    return h("p", { class: "empty" }, "No answers yet. ", h("a", { href: "/ask" }, "Get a quote"), " for free.");
   }
 
-  /** By round, then in the order they were given: held rounds stand where their data was. */
+  /** Ordered by round, then by entry: an answer at an earlier round stands where its data was. */
   chart(chosen) {
     const { answers, ranges } = this.page;
     const ordered = [...answers].sort((a, b) => a.round - b.round || a.entry - b.entry);
@@ -127,14 +126,14 @@ class View {
       entry: answer.entry,
       round: answer.round,
       marks: marksOf(answer, ranges.get(answer.entry)),
-      text: `${asked(answer, 60)}\n${line(answer)}\nentry ${count(answer.entry)}, n = ${count(answer.round)}`,
+      text: `${queryLine(answer, 60)}\n${resultLine(answer)}\nentry ${count(answer.entry)}, n = ${count(answer.round)}`,
     }));
-    const rows = ordered.map((answer) => [count(answer.round), count(answer.entry), asked(answer, 60), line(answer)]);
-    const made = figure({
-      title: "Answers as intervals over rounds",
+    const rows = ordered.map((answer) => [count(answer.round), count(answer.entry), queryLine(answer, 60), resultLine(answer)]);
+    return figure({
+      title: "Answers by round",
       level: "h2",
-      note: "each from the least to the most it can be; below, the records there were. ● answer, ◆ follows from answers, ▲ pass, ✕ fail, ■ undecided",
-      label: `${several(answers.length, "answer")} with their intervals, ordered by round; the same is listed below.`,
+      note: "Each interval on a scale from the smallest to the largest possible value, above the number of records. ● answer, ◆ derived, ▲ pass, ✕ fail, ■ undecided",
+      label: `${several(answers.length, "answer")} with their intervals, ordered by round; the list below has the same data.`,
       draw: (wide) => {
         const picture = intervalChart(slots, chosen, wide);
         picture.addEventListener("click", (event) => {
@@ -145,10 +144,9 @@ class View {
         });
         return picture;
       },
-      rows: scroller("The same as a table", table("Answers by round", ["round#", "entry#", "query", "answer"], rows)),
+      rows: scroller("Answers by round as a table", table("Answers by round", ["round#", "entry#", "query", "answer"], rows)),
       tall: 260,
     });
-    return made;
   }
 
   pager() {
@@ -174,9 +172,9 @@ class View {
       const result = await get(`/v1/transcript/${encodeURIComponent(entry)}`);
       const ranges = await rangesOf([result]);
       if (entry !== this.said.entry) return null;
-      fill(this.aside, h("a", { class: "close", href: this.href({ entry: null }), "aria-label": "Close the details" }, "✕"), details(result, { range: ranges.get(result.entry) }));
+      fill(this.aside, h("a", { class: "close", href: this.href({ entry: null }), "aria-label": "Close details" }, "✕"), details(result, { range: ranges.get(result.entry) }));
     } catch (refusal) {
-      fill(this.aside, h("h2", { id: "answer-title", tabindex: "-1" }, `Answer ${entry}`), refusal.status === 404 ? h("p", { class: "empty" }, "There is no such answer. ", h("a", { href: "/transcript" }, "All of the transcript")) : refusalBox(refusal, () => this.choose(false)));
+      fill(this.aside, h("h2", { id: "answer-title", tabindex: "-1" }, `Answer ${entry}`), refusal.status === 404 ? h("p", { class: "empty" }, "There is no such answer. ", h("a", { href: "/transcript" }, "Full transcript")) : refusalBox(refusal, () => this.choose(false)));
     }
     if (focus) this.aside.querySelector("h2").focus();
     return null;
@@ -187,7 +185,7 @@ class View {
     this.context.go(this.href({ ...given, before: null, after: null, entry: null }), { replace: true });
   }
 
-  /** Up and down go from answer to answer. */
+  /** The up and down keys move between answers. */
   arrow(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step || !event.target.matches("a.asked")) return;
