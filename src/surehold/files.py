@@ -60,7 +60,7 @@ def name_files(names: Mapping[Path, Path], doing: str) -> None:
 def make_folder(path: Path, mode: int = PRIVATE_FOLDER) -> None:
     """A folder for its owner alone, and those above it that are missing; no error if it is there.
 
-    Its name is synced in any case: whoever made it may not have come to that.
+    Its name is synced in any case: the process that made it may have been cut off before that.
     """
     if not path.parent.is_dir():
         make_folder(path.parent, mode=0o777)  # as the user has folders made
@@ -81,7 +81,7 @@ def exposure(folder: Path) -> str | None:
 
 
 def passing_name(folder: Path) -> Path:
-    """A name that nobody else has, for a file that is not whole yet."""
+    """A unique name for a file that is not whole yet."""
     return folder / f"{PASSING}{uuid.uuid4().hex}"
 
 

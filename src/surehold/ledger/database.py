@@ -3,8 +3,8 @@
 One file in WAL mode with ``synchronous=FULL``: a commit is one write and one fsync of the log. What
 the tables hold is the business of :mod:`.store`.
 
-Whoever commits, or folds the log into the file, holds a lock of ours meanwhile: versions of SQLite
-before 3.51.3 can lose a commit if another connection does either at the same moment.
+A lock of ours is held during every commit, and while the log is folded into the file: versions of
+SQLite before 3.51.3 can lose a commit if another connection does either at the same moment.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Database:
         if self._pragma("application_id") != _APPLICATION:
             raise LedgerCorrupt(WHAT, "it is not a Surehold database")
         if self._pragma("user_version") == len(MIGRATIONS):
-            return  # without waiting for whoever is writing
+            return  # without waiting for a writer
         with self.writing():
             version = self._pragma("user_version")
             if version > len(MIGRATIONS):

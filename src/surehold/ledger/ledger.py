@@ -35,7 +35,7 @@ class Ledger(View):
     Opening reads no record and few entries: it checks the first and the last, the witness, the
     manifest, and the counts by round. :func:`surehold.ledger.replay.replay` checks the rest.
 
-    Reads have a connection of their own, so that none waits for whoever is writing.
+    Reads have a connection of their own, so that none waits for a writer.
     """
 
     def __init__(self, folder: Path, clock: Clock = time.time, is_witnessed: bool = True) -> None:

@@ -26,7 +26,7 @@ _REPAIR = "if nobody put it there, surehold verify --repair-witness makes it ane
 
 
 class Witness:
-    """The file, opened each time: whoever makes it anew, it is the one of that name."""
+    """The file, opened each time, as another process may have made it anew."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -49,13 +49,13 @@ class NoiseSource(Protocol):
         """``count`` draws, none of which was or will be given to anybody else."""
 
     def bits(self) -> BitSource:
-        """Fair bits for one selection, nobody else's."""
+        """Fair bits for one selection, shared with no other."""
 
 
 class SystemBits:
     """Bits from the operating system's cryptographic source, taken a buffer at a time.
 
-    For one thread, and not to be kept: whoever holds one across a fork shares its bits.
+    For one thread, and not to be kept: across a fork its bits would be shared.
     """
 
     def __init__(self) -> None:
@@ -135,14 +135,14 @@ class SystemNoise:
 
     def _refill(self) -> None:
         try:
-            made = _sample(self._ahead)  # outside the lock: nobody waits who finds enough there
+            made = _sample(self._ahead)  # outside the lock, so that other draws need not wait
             with self._lock:
                 self._pool.extend(made)
         finally:
             self._refilling = False
 
     def _empty(self) -> None:
-        """Nothing in the pool, nobody filling it, and a lock that nobody holds."""
+        """Reset: an empty pool, no refill under way, and a new lock."""
         self._lock = threading.Lock()
         self._pool = deque()
         self._refilling = False
@@ -154,7 +154,7 @@ def system_noise() -> SystemNoise:
 
 
 def _sample(count: int) -> list[int]:
-    """New draws, on bits that nobody sees before or after."""
+    """New draws, on bits that are used for nothing else."""
     bits = SystemBits()
     return [discrete_gaussian(SCALE, bits) for _ in range(count)]
 

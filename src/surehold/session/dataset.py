@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def append_again(key: str) -> str:
-    """What to do about an append of which nobody knows whether it was kept."""
+    """What to do about an append that may or may not have been kept."""
     return (
         "it is unknown whether the records were kept; append them again with the key "
         f"{key} (--key {key}): they will be kept once"
@@ -302,7 +302,7 @@ def repair_witness(
 
     Without its witness nothing in a folder can tell an older copy of the ledger from the newest.
     So ``head`` is one that was noted elsewhere, which has to be in the ledger; None if there is
-    none, and then whoever repairs it vouches for that.
+    none, and then the caller vouches for that.
     """
     folder = Path(path).absolute()
     if head is not None and not (len(head) >= 12 and set(head) <= set("0123456789abcdef")):

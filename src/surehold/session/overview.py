@@ -22,9 +22,8 @@ from surehold.session.transcript import Transcript
 class Status(Shown):
     """Where a dataset stands.
 
-    ``name`` is that of its folder: where that lies is nobody's business who asks from elsewhere.
-    ``round`` is the one a query asked now would have, if it may be; ``next_round`` the next of a
-    fixed schedule.
+    ``name`` is that of its folder, without the path, which remote callers need not know. ``round``
+    is that of a query asked now, None if none may be; ``next_round`` the next of a fixed schedule.
     """
 
     name: str

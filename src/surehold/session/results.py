@@ -87,7 +87,7 @@ class Result(Shown):
             self._promise(),
             f"by          {self.certificate} ({self.theorem})",
             f"cost        {self._cost()}; {self.remaining:.4g} is left, "
-            f"enough for {formatting.several(self.answers_left, 'answer')} more at this round",
+            f"enough for {formatting.several(self.answers_left, 'answer')} at this round",
             *(f"if          {sentence}" for sentence in self.assumptions),
         ]
 

@@ -215,7 +215,7 @@ class Session(Overview):
         return result_of(known, ledger, recorded)
 
     def _imply(self, body: Mapping[str, Any], analyst: str, t: int) -> Result:
-        """What follows from recorded answers, the same whoever asks.
+        """What follows from recorded answers, the same for every analyst.
 
         It has the number of the last of them, and the name of the analyst who asked for that.
         """
