@@ -478,15 +478,16 @@ def test_a_selection_goes_by_losses_that_move_by_one_at_most(name, everything, m
         return 0
 
     monkeypatch.setattr(ExponentialMechanism, "choose", choose)
-    policy = SimpleNamespace(
-        selection=lambda form, round: SimpleNamespace(epsilon=1.0, allowance=0.1),
+    widths = SimpleNamespace(
+        selection=lambda form, t: SimpleNamespace(epsilon=1.0, allowance=0.1),
         selected=lambda *_: SimpleNamespace(width=0.1),
     )
+    policy = SimpleNamespace(widths=widths)
     noise = SimpleNamespace(bits=lambda: None)
     losses = {}
     for dataset, exact in everything.items():
         found = [exact[candidate.source.canonical] for candidate in form.candidates]
-        noisy_answers.answered(form, found, policy, len(dataset), noise)
+        noisy_answers.draw_body(form, found, policy, len(dataset), noise)
         losses[dataset] = taken.pop()
         if len(dataset) > 1:  # one record may stand for a pair
             assert all(0 <= one <= len(dataset) for one in losses[dataset])

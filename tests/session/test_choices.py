@@ -137,7 +137,7 @@ def test_a_registered_statistic_whose_function_is_not_at_hand(dataset, session) 
         other, before = again.session(), contents(dataset.path)
         assert other.ask(sh.statistic("youth")).value == first.value  # it is recorded
         other.hold(1900)
-        with pytest.raises(sh.InvalidInput, match="registers it again"):
+        with pytest.raises(sh.InvalidInput, match="register it again"):
             other.ask(sh.statistic("youth"))
         assert contents(dataset.path) == before
         again.verify()

@@ -58,7 +58,7 @@ def schema_of(frame: pl.DataFrame) -> Schema:
 
 def unknown_type(name: str, dtype: object) -> InvalidInput:
     """The error for a sample in which a column has no type of ours."""
-    required = "int, float, bool or str"
+    required = "int, float, bool or str, which the sample must show"
     hint = f"name the columns instead, including {name}:TYPE"
     return InvalidInput(f"the type of column {name!r}", required, str(dtype), hint)
 
