@@ -25,7 +25,7 @@ def refusal(view: View, room: Room, t: int, forms: Sequence[Form], analyst: str)
     hint, what = _hint(view, room, t, forms, fits_at), ""
     is_mine = view.fits(t, price, slots, view.room())  # it would fit without the limit
     if slots > unasked and (slots > len(forms) or is_mine):
-        whose = f"analyst {analyst!r}" if is_mine else "the plan"
+        whose = f"the limit of analyst {analyst!r}" if is_mine else "the plan"
         what = (
             f"{whose} has too few answers left at round {t:,}: this counts for {slots:,} and "
             f"{unasked:,} are left"
