@@ -2,7 +2,8 @@
 # `make demo` and `make test` set up their own environment first, once.
 
 PYTHON ?= python3
-JOBS ?= 2
+# More than cores: most tests wait for a disk, a process or a slot.
+JOBS ?= 4
 LOCK_FLAGS ?=
 KILLS ?= 1000
 LOSSES ?= 5000

@@ -161,6 +161,15 @@ def test_a_second_child_helps_with_much_to_do(monkeypatch):
     assert (result.values[:, 0] == np.tile(FRAME["x"].to_numpy(), 4)).all()
 
 
+@pytest.fixture
+def _interruptible():
+    """Python leaves interrupts ignored if they were when it started, as in a background job."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
 def test_an_interrupt_ends_the_child_and_goes_on(tmp_path):
     begun = tmp_path / "begun"
 
