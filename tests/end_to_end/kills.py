@@ -26,7 +26,7 @@ from end_to_end.worker import COLUMNS, FIRST, ask, make, model, records, said_by
 from surehold.ledger.entries import Entry
 from surehold.planning import Plan
 from surehold.server.tokens import TokenBook
-from surehold.session.results import result_of
+from surehold.session.recorded_results import result_of
 
 A_DATASET = 25  # kills; then a new one, as all of it is verified after each kill
 PATIENCE = 180.0  # seconds

@@ -23,8 +23,9 @@ from surehold.session.keys import check_text, find_keyed, keys_of_parts
 from surehold.session.overview import Overview
 from surehold.session.questions import Asked, Question, Questions, leaves_of
 from surehold.session.quotes import Quote, SpendingLimit
+from surehold.session.recorded_results import result_of
 from surehold.session.release import Release
-from surehold.session.results import Answer, Choice, Result, result_of
+from surehold.session.results import Answer, Choice, Result
 from surehold.session.scorer import Scorer
 
 

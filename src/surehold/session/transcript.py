@@ -13,7 +13,8 @@ from surehold import formatting
 from surehold.display import Shown
 from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
-from surehold.session.results import Result, result_of
+from surehold.session.recorded_results import result_of
+from surehold.session.results import Result
 
 _LOOKED_AT = 20_000  # entries that one page may go through, whatever it looks for
 
