@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from numbers import Integral, Real
 
 from surehold.errors import InvalidInput
@@ -28,12 +29,14 @@ def check_number(
     is_allowed: Callable[[float], bool] = lambda number: True,
 ) -> float:
     """Return ``value`` as a float that is not NaN and is allowed, or raise."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         raise InvalidInput(name, required, value)
     try:
         number = float(value)
     except OverflowError:  # a whole number of hundreds of digits
         raise InvalidInput(name, required, "a number that is far too large") from None
+    except ValueError:  # a signalling NaN
+        raise InvalidInput(name, required, value) from None
     if math.isnan(number) or not is_allowed(number):
         raise InvalidInput(name, required, value)
     return number

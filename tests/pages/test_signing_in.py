@@ -30,7 +30,7 @@ def test_without_a_token_there_is_a_box_for_it(guarded, open_page):
     expect(box).to_be_focused()
     box.fill("hf_000000000000_" + "x" * 43)
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("alert")).to_contain_text("token")
+    expect(page.get_by_role("alert")).to_contain_text("Not authenticated: the token is unknown")
     page.get_by_label("Token").fill(server.token)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Transcript")).to_be_visible()
