@@ -88,6 +88,8 @@ def share_left(part: float, whole: float) -> str:
 
     >>> share_left(0.99999, 1.0), share_left(0.0001, 1.0), share_left(0.3, 1.0)
     ('99.9%', 'below 0.1%', '30%')
+    >>> share_left(1.0, 1.0), share_left(0.0, 1.0)
+    ('100%', '0%')
     """
     if whole <= 0.0 or part <= 0.0:
         return "0%"
@@ -100,6 +102,8 @@ def share_spent(part: float, whole: float) -> str:
 
     >>> share_spent(0.00001, 1.0), share_spent(0.30001, 1.0), share_spent(0.3, 1.0)
     ('0.001%', '30.1%', '30%')
+    >>> share_spent(1.0, 1.0), share_spent(0.0, 1.0)
+    ('100%', '0%')
     """
     if whole <= 0.0 or part <= 0.0:
         return "0%"
