@@ -86,7 +86,7 @@ function answersSection(status, newest) {
     { "aria-labelledby": "asked" },
     h("h2", { id: "asked" }, "Answers so far"),
     h("p", { class: "big" }, h("b", { "data-name": "answers" }, count(status.answers)), status.answers === 1 ? " answer" : " answers"),
-    h("p", { class: "muted" }, "about ", h("b", { "data-name": "n" }, count(status.n)), status.n === 1 ? " record" : " records", "; every table cell counts"),
+    h("p", { class: "muted" }, "from ", h("b", { "data-name": "n" }, count(status.n)), status.n === 1 ? " record" : " records", "; every table cell counts"),
     newest.length > 0 && h("p", { class: "muted" }, `latest on ${moment(newest[0].time)}`),
   );
 }
