@@ -16,7 +16,7 @@ class Engine(ABC):
     language.md fixes what a measure is worth on a record, so every engine gives the same
     integers. An engine evaluates all of an expression on every record: its time may depend on how
     many records there are, not on what they hold, and no record makes it raise. (What is
-    left of a dependence on texts: runtime.md, "What the clock tells".)
+    left of a dependence on texts: runtime.md, "What response times reveal".)
     """
 
     @property
