@@ -7,6 +7,13 @@ from dataclasses import fields
 from html import escape
 from typing import Any, cast
 
+_TEXTS = {
+    "type": "object",
+    "additionalProperties": {
+        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
+    },
+}
+
 
 def as_table(caption: str, values: Mapping[str, Any]) -> str:
     """A table of names and values for a notebook; what does not apply is left out."""
@@ -38,6 +45,19 @@ class Shown:
         """Plain values, as JSON has them."""
         names = (field.name for field in fields(cast("Any", self)))
         return {name: _plain(getattr(self, name)) for name in names}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
+        """The fields of ``to_dict``: pydantic omits those that are computed."""
+        schema: dict[str, Any] = handler(core)
+        shape, names = (
+            handler.resolve_ref_schema(schema),
+            [one.name for one in fields(cast("Any", cls))],
+        )
+        if "display" in names:
+            shape["properties"]["display"] = _TEXTS
+        shape["required"] = names
+        return schema
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__.lower()}: {self}>"

@@ -65,6 +65,17 @@ def told(run, *arguments):
     return json.loads(out)
 
 
+def test_what_is_left_is_read_from_a_new_answer(run, clinic, monkeypatch):
+    with sh.open(clinic) as dataset:
+        expected = f"{dataset.session('a').answers_left(1_200) - 1:,} answers left at n = 1,200; "
+    asked_for = []
+    monkeypatch.setattr(sh.Session, "answers_left", lambda self, t: asked_for.append(t) or 7)
+    assert run("ask", clinic, QUERY)[1].splitlines()[1].startswith(expected)
+    assert asked_for == []
+    assert "7 answers left at n = 1,200; " in run("ask", clinic, QUERY)[1]  # it is recorded
+    assert asked_for == [1_200]
+
+
 def test_a_whole_analysis(run, clinic):
     code, out, _ = run("ask", clinic, QUERY)
     assert code == 0

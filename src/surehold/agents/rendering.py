@@ -182,7 +182,7 @@ def _what_fits(quote: Quote) -> str:
 def of_dataset(status: Status, plan: Plan, rounds: Sequence[Round]) -> str:
     """Columns, plan and language: what has to be known before the first question."""
     columns = [f"    {name}: {kind}" for name, kind in status.columns.items()]
-    given = [f"    {round}" for round in rounds[-_SHOWN_ROUNDS:]]
+    given = [f"    {one}" for one in rounds[-_SHOWN_ROUNDS:]]
     return "\n".join(
         [
             f"{several(status.n, 'record')} now; planned from {plan.n0:,} to {plan.n:,}.",

@@ -60,24 +60,24 @@ class Guest:
         """A caller of a service."""
         return cls(service.session(caller), caller, service, note)
 
-    def quote(self, query: str, round: int | None) -> Quote:
+    def quote(self, query: str, t: int | None) -> Quote:
         """What an answer would cost."""
         if self._service is None:
-            return self.session.at(round).quote(query)
-        return self._service.quote(self.caller, query, round=round)
+            return self.session.at(t).quote(query)
+        return self._service.quote(self.caller, query, t=t)
 
-    def ask(self, query: Query | str, round: int | None, key: str | None) -> Result:
+    def ask(self, query: Query | str, t: int | None, key: str | None) -> Result:
         """Charge and answer."""
         if self._service is None:
-            result: Result = self.session.at(round).ask(query, key=key)
+            result: Result = self.session.at(t).ask(query, key=key)
             return result
-        return self._service.ask(self.caller, query, round=round, key=key)
+        return self._service.ask(self.caller, query, t=t, key=key)
 
-    def ask_many(self, texts: list[str], round: int | None, key: str | None) -> tuple[Result, ...]:
+    def ask_many(self, texts: list[str], t: int | None, key: str | None) -> tuple[Result, ...]:
         """All of them, or none."""
         if self._service is None:
-            return self.session.at(round).ask_many(texts, key=key)
-        return self._service.ask_many(self.caller, texts, round=round, key=key)
+            return self.session.at(t).ask_many(texts, key=key)
+        return self._service.ask_many(self.caller, texts, t=t, key=key)
 
 
 @dataclass(frozen=True)
@@ -298,16 +298,16 @@ class Transcript(Tool):
         return Outcome(page.to_dict(), rendering.of_page(page, self.newest))
 
 
-def _ask(guest: Guest, query: Query | str, round: int | None, key: str | None) -> Outcome:
-    result = guest.ask(query, round, key)
+def _ask(guest: Guest, query: Query | str, t: int | None, key: str | None) -> Outcome:
+    result = guest.ask(query, t, key)
     return Outcome(result.to_dict(), rendering.of_result(result, _left(guest, result.round)))
 
 
-def _left(guest: Guest, round: int) -> str:
+def _left(guest: Guest, t: int) -> str:
     session = guest.session
     limit = session.limit
     left = session.budget if limit is None else limit
-    return rendering.left_after(session.answers_left(round), round, left)
+    return rendering.left_after(session.answers_left(t), t, left)
 
 
 TOOLS: dict[str, type[Tool]] = {

@@ -153,10 +153,12 @@ def show_answers(
     for answer in answers:
         click.echo(answer.explain() if explain else f"{answer}{_label(answer, answers)}")
     if not explain:
-        t = answers[-1].round
-        more = several(session.answers_left(t), "answer")
-        left = session.limit or session.budget
-        click.echo(f"{more} left at n = {t:,}; {left}")
+        last, limit = answers[-1], session.limit
+        # A recorded answer says what was left then, and not what a limit leaves.
+        is_new = limit is None and not last.recorded
+        more = last.answers_left if is_new else session.answers_left(last.round)
+        left = limit or session.budget
+        click.echo(f"{several(more, 'answer')} left at n = {last.round:,}; {left}")
 
 
 def show_transcript(answers: Iterable[Result], as_json: bool) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from surehold.cli import console
-from surehold.cli.types import COUNT, HELP, NUMBER, check_picture
+from surehold.cli.types import AS_JSON, COUNT, HELP, NUMBER, check_picture
 from surehold.errors import InvalidInput, Unreachable
 from surehold.planning.plans import CERTIFICATE_NAMES, COVERS
 
@@ -41,7 +42,7 @@ _NAMES = ", ".join(CERTIFICATE_NAMES)
     help="Make intervals narrowest for events of about this probability, instead of equally wide.",
 )
 @click.option("--compare", is_flag=True, help="Compare all certificates.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -49,20 +50,13 @@ _NAMES = ", ".join(CERTIFICATE_NAMES)
     help="Draw the comparison as PNG or SVG.",
 )
 def plan(
-    n0: int | None,
-    n: int | None,
     static: int | None,
-    growth: float | None,
-    alpha: float | None,
-    queries: int | None,
-    beta: float,
-    batches: int | None,
     certificate: str | None,
-    covers: str,
     rare: float | None,
     compare: bool,
     as_json: bool,
     plot: Path | None,
+    **question: Any,
 ) -> None:
     """Plan an analysis: give two of width, queries and records, get the third.
 
@@ -78,10 +72,10 @@ def plan(
     that the target is out of reach.
     """
     if static is not None:
-        if n0 is not None or n is not None or batches is not None:
+        if any(question[name] is not None for name in ("n0", "n", "batches")):
             required = "used without --n0, --n and --batches, which it replaces"
             raise InvalidInput("--static", required, static)
-        n0, n, batches = static, static, 1
+        question |= {"n0": static, "n": static, "batches": 1}
     if plot is not None:
         from surehold.plots.style import require_matplotlib
 
@@ -90,16 +84,6 @@ def plan(
 
     from surehold import planning
 
-    question: planning.Question = {
-        "beta": beta,
-        "alpha": alpha,
-        "queries": queries,
-        "n0": n0,
-        "n": n,
-        "growth": growth,
-        "batches": batches,
-        "covers": covers,
-    }
     entries = planning.compare(**question) if compare or plot is not None else ()
     try:
         solved = planning.plan(**question, certificate=certificate, rare=rare)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from surehold import formatting
+from surehold.display import Shown
 from surehold.planning.plans import Paces, Unknown
 
 
 @dataclass(frozen=True)
-class ComparisonRow:
+class ComparisonRow(Shown):
     """What one certificate gives; ``reason`` says why, where it gives nothing."""
 
     certificate: str
@@ -28,6 +29,7 @@ class ComparisonRow:
     terms: dict[str, float] | None = None
     constants: dict[str, float] | None = None
     paces: Paces | None = None
+    display: Mapping[str, str] = field(init=False, compare=False, repr=False)
 
     @property
     def is_useful(self) -> bool:
@@ -40,7 +42,5 @@ class ComparisonRow:
         found = {"queries": self.queries, "width": self.width, "records": self.n}[self.solved_for]
         return float(found or 0)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON has them; ``display`` has the width as text, rounded up."""
-        texts = {} if self.width is None else {"width": f"± {formatting.width(self.width)}"}
-        return {**asdict(self), "display": texts}
+    def _display(self) -> dict[str, str]:
+        return {} if self.width is None else {"width": f"± {formatting.width(self.width)}"}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from surehold import formatting
-from surehold.display import as_table
+from surehold.display import Shown
 from surehold.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def budget_for(queries: int, n: int, sigma: float) -> float:
 
 
 @dataclass(frozen=True)
-class Paces:
+class Paces(Shown):
     """How many queries the budget of an adaptive plan admits, by when they are asked."""
 
     at_n0: int
@@ -49,7 +49,7 @@ class Paces:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Shown):
     """A solved design, fixed before the first answer.
 
     Up to ``queries`` answers, each with half-width ``width``, hold together with probability
@@ -61,6 +61,7 @@ class Plan:
     width, unless there is ``rare``.
     """
 
+    format: int = field(default=_FORMAT, init=False, repr=False)
     certificate: str
     theorem: str
     solved_for: Unknown
@@ -90,19 +91,12 @@ class Plan:
     def __hash__(self) -> int:
         return hash(self.to_json())
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles go by way of the JSON text, as frozen mappings can't be copied."""
-        return Plan.from_json, (self.to_json(),)
-
     def __str__(self) -> str:
         return (
             f"plan of up to {self.queries:,} queries within ± {formatting.width(self.width)}, all "
             f"together with probability {formatting.percent(self.beta)}, from {self.n0:,} to "
             f"{self.n:,} records ({self.certificate})"
         )
-
-    def _repr_html_(self) -> str:
-        return as_table(str(self), self.to_dict())
 
     def schedule(self) -> Schedule | None:
         """The rounds and the queries in each that a plan in batches fixes; None if adaptive."""
@@ -111,19 +105,6 @@ class Plan:
         from surehold.theory.exposure import Schedule
 
         return Schedule.batches(self.n0, self.n, self.batches, self.queries)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON has them; :meth:`from_dict` reads them back."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {
-            "format": _FORMAT,
-            **values,
-            "terms": dict(self.terms),
-            "constants": dict(self.constants),
-            "paces": None if self.paces is None else asdict(self.paces),
-            "assumptions": list(self.assumptions),
-            "advice": list(self.advice),
-        }
 
     def to_json(self) -> str:
         """One JSON object, strictly valid."""
@@ -150,10 +131,11 @@ def _fields_of(values: object) -> dict[str, Any]:
         got = values.get("format") if isinstance(values, Mapping) else type(values).__name__
         raise InvalidInput("plan", f"one JSON object of format {_FORMAT}", got)
     values = {"rare": None, "covers": COVERS[0], **values}  # plans made before these existed
-    missing = [field.name for field in fields(Plan) if field.name not in values]
+    names = [field.name for field in fields(Plan) if field.init]
+    missing = [name for name in names if name not in values]
     if missing:
         raise InvalidInput("plan", f"complete, with {', '.join(missing)}", sorted(values))
-    kept = {field.name: values[field.name] for field in fields(Plan)}
+    kept = {name: values[name] for name in names}
     for name, kind in _KINDS.items():
         if not kind.holds(kept[name]):
             raise InvalidInput(f"{name} of the plan", kind.required, kept[name])

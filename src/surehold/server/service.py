@@ -140,9 +140,9 @@ class Service:
 
     # ---------------------------------------------------------------------------------- asking
 
-    def quote(self, caller: Caller, query: Query | str, *, round: int | None = None) -> Quote:
+    def quote(self, caller: Caller, query: Query | str, *, t: int | None = None) -> Quote:
         """What an answer would cost and how wide it would be; free, and it touches no record."""
-        session = self.session(caller).at(round)
+        session = self.session(caller).at(t)
         asked = self._parse(caller, query)
         self._owe(caller, [asked])
         return session.quote(asked)
@@ -152,11 +152,11 @@ class Service:
         caller: Caller,
         query: Query | str,
         *,
-        round: int | None = None,
+        t: int | None = None,
         key: str | None = None,
     ) -> Result:
         """Charge and answer, by the rules that hold for every way in."""
-        session = self.session(caller).at(round)
+        session = self.session(caller).at(t)
         asked = self._parse(caller, query)
         with self._turn(caller, [asked]):
             result: Result = session.ask(asked, key=key)
@@ -167,13 +167,13 @@ class Service:
         caller: Caller,
         queries: Sequence[Query | str],
         *,
-        round: int | None = None,
+        t: int | None = None,
         key: str | None = None,
     ) -> tuple[Result, ...]:
         """All of them at one round, or none, by the same rules; each counts as one request."""
         if not 1 <= len(queries) <= MOST_QUERIES:
             raise InvalidInput("queries", f"1 to {MOST_QUERIES:,} queries", len(queries))
-        session = self.session(caller).at(round)
+        session = self.session(caller).at(t)
         asked = [self._parse(caller, query) for query in queries]
         with self._turn(caller, asked):
             return session.ask_many(asked, key=key)

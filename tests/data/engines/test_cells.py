@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.engines.test_contract import ROWS, every_engine
-from data.engines.test_contract import SCHEMA as CONTRACT_SCHEMA
 from queries import oracle
 from queries.generators import (
     COLUMNS,
@@ -25,6 +23,8 @@ from queries.generators import (
     written,
 )
 from queries.pools import POOL, engine_of
+from support.engines import ROWS, every_engine
+from support.engines import SCHEMA as CONTRACT_SCHEMA
 from surehold.data.engines import PolarsEngine, polars_arrays, polars_cells, polars_engine
 from surehold.data.engines import polars_texts as texts_of_polars
 from surehold.errors import InvalidInput

@@ -45,7 +45,7 @@ async def ask(
     def answer() -> Reply:
         asked = query_of(body.query, service.dataset)
         chosen = one_key(key, body.key)
-        return reply(service.ask(caller, asked, round=body.round, key=chosen))
+        return reply(service.ask(caller, asked, t=body.round, key=chosen))
 
     return await run_sync(answer, limiter=threads)
 
@@ -59,7 +59,7 @@ async def ask_many(
     def answer() -> Reply:
         asked = [query_of(one, service.dataset) for one in body.queries]
         chosen = one_key(key, body.key)
-        answers = service.ask_many(caller, asked, round=body.round, key=chosen)
+        answers = service.ask_many(caller, asked, t=body.round, key=chosen)
         return reply({"answers": [answer.to_dict() for answer in answers]})
 
     return await run_sync(answer, limiter=threads)
@@ -74,7 +74,7 @@ async def select(
     def answer() -> Reply:
         asked = _selection(body, service)
         chosen = one_key(key, body.key)
-        return reply(service.ask(caller, asked, round=body.round, key=chosen))
+        return reply(service.ask(caller, asked, t=body.round, key=chosen))
 
     return await run_sync(answer, limiter=threads)
 

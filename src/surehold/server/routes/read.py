@@ -106,7 +106,7 @@ def transcript(
     before: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     analyst: Annotated[str | None, Query(max_length=200)] = None,
-    round: Annotated[int | None, Query(ge=1, le=LARGEST)] = None,
+    at: Annotated[int | None, Query(alias="round", ge=1, le=LARGEST)] = None,
     contains: Annotated[str, Query(max_length=1000)] = "",
     newest: bool = False,
 ) -> Reply:
@@ -117,7 +117,7 @@ def transcript(
     """
     page = service.dataset.transcript_of(analyst).page
     return reply(
-        page(limit, after=after, before=before, round=round, contains=contains, newest=newest)
+        page(limit, after=after, before=before, round=at, contains=contains, newest=newest)
     )
 
 
@@ -134,13 +134,15 @@ def answer(service: Served, entry: Annotated[int, Path(ge=1, le=LARGEST)]) -> Re
 def quote(body: QuoteBody, service: Served, caller: Called) -> Reply:
     """What an answer would cost and how wide it would be. Free; no record is touched."""
     asked = query_of(body.query, service.dataset)
-    return reply(service.quote(caller, asked, round=body.round))
+    return reply(service.quote(caller, asked, t=body.round))
 
 
 @router.get("/room", openapi_extra=VIEWER, responses=gives(Held, *USUAL, 409))
-def room(service: Served, caller: Called, round: Annotated[int, Query(ge=0, le=LARGEST)]) -> Reply:
+def room(
+    service: Served, caller: Called, t: Annotated[int, Query(alias="round", ge=0, le=LARGEST)]
+) -> Reply:
     """How many answers the caller has left at a round, whether or not it is there yet."""
-    return reply({"round": round, "answers_left": service.session(caller).answers_left(round)})
+    return reply({"round": t, "answers_left": service.session(caller).answers_left(t)})
 
 
 @router.post("/hold", openapi_extra=VIEWER, responses=gives(Held, *WITH_BODY, 409))
