@@ -22,8 +22,18 @@ from surehold.queries.schema import Schema
 from surehold.queries.statistical import Statistical, check_length
 
 
+class _Area(DerivedNumber):
+    """An area under a ROC curve, from the pairs in the right order, positives and negatives."""
+
+    low, high = 0.0, 1.0
+
+    def estimate(self, parts: Sequence[Reading]) -> Reading:
+        """The quotient; undetermined when there may be no positives, or no negatives."""
+        return divide_pairs(*parts)
+
+
 @dataclass(frozen=True, repr=False)
-class Auc(DerivedNumber):
+class Auc(_Area):
     """The area under the ROC curve, from three answers.
 
     P(score+ > score-, one positive and one negative), half the ties included, over the
@@ -33,8 +43,6 @@ class Auc(DerivedNumber):
     score: Expression
     target: Expression
     text: str = field(compare=False)
-    low: float = field(default=0.0, init=False)
-    high: float = field(default=1.0, init=False)
 
     @cached_property
     def canonical(self) -> str:
@@ -51,10 +59,6 @@ class Auc(DerivedNumber):
             check_readable(Statistical("fraction", positive, 0.0, 1.0, text), text),
             check_readable(Statistical("fraction", negative, 0.0, 1.0, text), text),
         )
-
-    def estimate(self, parts: Sequence[Reading]) -> Reading:
-        """The quotient; undetermined when there may be no positives, or no negatives."""
-        return divide_pairs(*parts)
 
     def __repr__(self) -> str:
         return f"auc({canonical(self.score)!r}, target={canonical(self.target)!r})"
@@ -131,13 +135,11 @@ class Classes(Charged):
 
 
 @dataclass(frozen=True, repr=False)
-class ModelAuc(DerivedNumber):
+class ModelAuc(_Area):
     """The area under the ROC curve of a model of two classes, the second being positive."""
 
     score: ModelScore
     text: str = field(compare=False)
-    low: float = field(default=0.0, init=False)
-    high: float = field(default=1.0, init=False)
 
     @cached_property
     def canonical(self) -> str:
@@ -153,10 +155,6 @@ class ModelAuc(DerivedNumber):
         """The shares are a table: negatives, positives and others."""
         [pairs], [negative, positive, _] = parts
         return super().derive([[pairs], [positive], [negative]])
-
-    def estimate(self, parts: Sequence[Reading]) -> Reading:
-        """The quotient; undetermined when there may be no positives, or no negatives."""
-        return divide_pairs(*parts)
 
     def __repr__(self) -> str:
         return f"<{self.canonical}>"

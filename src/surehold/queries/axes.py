@@ -10,24 +10,16 @@ from typing import NoReturn, TypeAlias
 
 from surehold.errors import InvalidQuery
 from surehold.formatting import shorten
+from surehold.queries import expressions as ex
 from surehold.queries.branches import distribute
 from surehold.queries.canonical import canonical, number, text
 from surehold.queries.checker import check_types
-from surehold.queries.expressions import (
-    Column,
-    Expression,
-    In,
-    Number,
-    Position,
-    Text,
-    Truth,
-    Type,
-)
+from surehold.queries.expressions import Expression, Type
 from surehold.queries.lexer import Kind
 from surehold.queries.parser import OPERAND, Parser
 from surehold.queries.schema import Schema
 
-Literal: TypeAlias = Number | Text | Truth
+Literal: TypeAlias = ex.Number | ex.Text | ex.Truth
 
 MOST_CELLS = 20_000
 """Cells of a query in all, "other" among them."""
@@ -70,11 +62,11 @@ class Axis:
     @property
     def numbered(self) -> Axis:
         """The same cells of a checked axis, with numbers for texts that are not just a column."""
-        texts = tuple(value.value for value in self.values if isinstance(value, Text))
-        if not texts or isinstance(self.operand, Column):
+        texts = tuple(value.value for value in self.values if isinstance(value, ex.Text))
+        if not texts or isinstance(self.operand, ex.Column):
             return self
-        numbers = tuple(Number(float(at)) for at in range(len(texts)))
-        return Axis(distribute(Position(self.operand, texts)), numbers)
+        numbers = tuple(ex.Number(float(at)) for at in range(len(texts)))
+        return Axis(distribute(ex.Position(self.operand, texts)), numbers)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -94,9 +86,9 @@ class Axis:
         if self.values:
             # The same brackets as for the operand of an `in`.
             values = ", ".join(map(canonical, self.values))
-            return f"{canonical(In(self.operand, (0.0,))).removesuffix('(0)')}({values})"
+            return f"{canonical(ex.In(self.operand, (0.0,))).removesuffix('(0)')}({values})"
         # In brackets a condition, without them an axis with declared cells.
-        return f"({written})" if isinstance(self.operand, In) else written
+        return f"({written})" if isinstance(self.operand, ex.In) else written
 
     def resolve(self, schema: Schema, text: str) -> Axis:
         """With every column looked up and its cells declared, or InvalidQuery."""
@@ -107,19 +99,19 @@ class Axis:
             return replace(self, operand=operand)
         operand = check_types(self.operand, schema, text, None)
         if operand.type is Type.BOOLEAN:
-            return Axis(operand, (Truth(True), Truth(False)))
-        categories = schema.categories(operand.name) if isinstance(operand, Column) else None
+            return Axis(operand, (ex.Truth(True), ex.Truth(False)))
+        categories = schema.categories(operand.name) if isinstance(operand, ex.Column) else None
         if categories is None:
             reason = f"the cells of {shorten(canonical(self.operand))} are not declared"
             hint = f"list them, as in {_BY_HAND}: they are never taken from the records"
             raise InvalidQuery(reason, text, self.operand.position, hint)
-        literals = (Text(c) if isinstance(c, str) else Number(float(c)) for c in categories)
+        literals = (ex.Text(c) if isinstance(c, str) else ex.Number(float(c)) for c in categories)
         return Axis(operand, tuple(literals))
 
 
 def _label(value: Literal) -> str:
     """As it is or, where that could be mistaken for something else, as a literal in quotes."""
-    if not isinstance(value, Text):
+    if not isinstance(value, ex.Text):
         return canonical(value)
     plain = value.value
     mistakable = plain in ("", OTHER) or plain != plain.strip() or plain[0] == "'"
@@ -216,13 +208,13 @@ def read_values(parser: Parser) -> tuple[Literal, ...]:
 def _value(parser: Parser) -> Literal:
     start = parser.token.position
     if parser.at("true", "false"):
-        return Truth(parser.advance().value == "true", position=start)
+        return ex.Truth(parser.advance().value == "true", position=start)
     if parser.token.kind is Kind.TEXT:
-        return Text(parser.advance().value, position=start)
+        return ex.Text(parser.advance().value, position=start)
     if parser.at("null"):
         hint = "leave it out: missing values go into the last cell, 'other'"
         parser.refuse("null cannot be a cell", hint)
-    return Number(
+    return ex.Number(
         _number(parser, "cells must be plain numbers, texts, true or false"), position=start
     )
 

@@ -17,24 +17,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from surehold.queries.expressions import (
-    Case,
-    Choice,
-    Compare,
-    Expression,
-    Function,
-    In,
-    IsNull,
-    Not,
-    Null,
-    Number,
-    Position,
-    Text,
-    TextTest,
-    ToNumber,
-    Truth,
-    Type,
-)
+from surehold.queries import expressions as ex
+from surehold.queries.expressions import Expression, Type
 
 Reader: TypeAlias = Callable[[Expression], Expression]
 """Makes an expression of one that is a column of texts, in lower or upper case, or a literal."""
@@ -65,20 +49,20 @@ def distribute(node: Expression) -> Expression:
     Of a text it makes either a column, in lower or upper case, or a literal, or a `Case` of such.
     """
     match node:
-        case Case(branches, otherwise):
+        case ex.Case(branches, otherwise):
             cases = tuple((distribute(when), distribute(then)) for when, then in branches)
             return replace(node, branches=cases, otherwise=distribute(otherwise))
-        case Choice("coalesce", parts) if node.type is Type.TEXT:
+        case ex.Choice("coalesce", parts) if node.type is Type.TEXT:
             return _coalesce([distribute(part) for part in parts])
-        case Compare(_, left, right) if left.type is Type.TEXT:
+        case ex.Compare(_, left, right) if left.type is Type.TEXT:
             return _compare(node, distribute(left), distribute(right))
         case (
-            Function(operand)
-            | ToNumber(operand)
-            | In(operand)
-            | IsNull(operand)
-            | TextTest(operand)
-            | Position(operand)
+            ex.Function(operand)
+            | ex.ToNumber(operand)
+            | ex.In(operand)
+            | ex.IsNull(operand)
+            | ex.TextTest(operand)
+            | ex.Position(operand)
         ) if operand.type is Type.TEXT:
             return _move(distribute(operand), lambda text: _apply(node, text))
         case _:
@@ -87,7 +71,7 @@ def distribute(node: Expression) -> Expression:
 
 def _move(text: Expression, reader: Reader) -> Expression:
     """What a reader makes of a text, in each of the branches that the text has."""
-    if not isinstance(text, Case):
+    if not isinstance(text, ex.Case):
         return reader(text)
     cases = tuple((when, _move(then, reader)) for when, then in text.branches)
     return replace(text, branches=cases, otherwise=_move(text.otherwise, reader))
@@ -96,16 +80,16 @@ def _move(text: Expression, reader: Reader) -> Expression:
 def _coalesce(parts: list[Expression]) -> Expression:
     """``coalesce``, of which the last part needs no test: null or not, it is all that is left."""
     *tested, last = parts
-    known = (Not(_move(part, lambda text: _apply(IsNull(text), text))) for part in tested)
-    return Case(tuple(zip(known, tested, strict=True)), last)
+    known = (ex.Not(_move(part, lambda text: _apply(ex.IsNull(text), text))) for part in tested)
+    return ex.Case(tuple(zip(known, tested, strict=True)), last)
 
 
-def _compare(node: Compare, left: Expression, right: Expression) -> Expression:
+def _compare(node: ex.Compare, left: Expression, right: Expression) -> Expression:
     def compared(one: Expression, other: Expression) -> Expression:
-        if isinstance(one, Null) or isinstance(other, Null):
-            return Null(Type.BOOLEAN)
-        if isinstance(one, Text) and isinstance(other, Text):
-            return Truth(_ORDERS[node.operator](one.value.encode(), other.value.encode()))
+        if isinstance(one, ex.Null) or isinstance(other, ex.Null):
+            return ex.Null(Type.BOOLEAN)
+        if isinstance(one, ex.Text) and isinstance(other, ex.Text):
+            return ex.Truth(_ORDERS[node.operator](one.value.encode(), other.value.encode()))
         return replace(node, left=one, right=other)
 
     return _move(left, lambda one: _move(right, lambda other: compared(one, other)))
@@ -114,43 +98,47 @@ def _compare(node: Compare, left: Expression, right: Expression) -> Expression:
 def _apply(node: Expression, text: Expression) -> Expression:
     """A function or test of a text that is no choice; what needs no record is worked out."""
     match node:
-        case IsNull():
-            if isinstance(text, Null | Text):
-                return Truth(isinstance(text, Null))
-            return IsNull(_strip_case(text))
-        case _ if isinstance(text, Null):
-            return Null(node.type)
-        case _ if isinstance(text, Text):
+        case ex.IsNull():
+            if isinstance(text, ex.Null | ex.Text):
+                return ex.Truth(isinstance(text, ex.Null))
+            return ex.IsNull(_strip_case(text))
+        case _ if isinstance(text, ex.Null):
+            return ex.Null(node.type)
+        case _ if isinstance(text, ex.Text):
             return _evaluate(node, text.value)
-        case Function(_, function):
-            return Function(_strip_case(text), function)
-        case ToNumber():
+        case ex.Function(_, function):
+            return ex.Function(_strip_case(text), function)
+        case ex.ToNumber():
             # A numeral has no letter but e, in either case.
-            return ToNumber(_strip_case(text))
+            return ex.ToNumber(_strip_case(text))
         case _:
             return node.rebuild((text,))
 
 
 def _strip_case(text: Expression) -> Expression:
     """The column itself, where lower or upper case makes no difference."""
-    return text.operand if isinstance(text, Function) else text
+    return text.operand if isinstance(text, ex.Function) else text
 
 
 def _evaluate(node: Expression, value: str) -> Expression:
     """What a function or test makes of a literal: language.md, "The exact meaning"."""
     match node:
-        case Function(_, "length"):
-            return Number(float(len(value)))
-        case Function(_, case):
-            return Text(_CASES[case](value.encode()).decode())
-        case ToNumber():
+        case ex.Function(_, "length"):
+            return ex.Number(float(len(value)))
+        case ex.Function(_, case):
+            return ex.Text(_CASES[case](value.encode()).decode())
+        case ex.ToNumber():
             # Minus zero is zero.
-            return Number(float(value) + 0.0) if _NUMERAL.fullmatch(value) else Null(Type.NUMBER)
-        case In(_, values):
-            return Truth(value in values)
-        case TextTest(_, test, part):
-            return Truth(_TESTS[test](value.encode(), part.encode()))
-        case Position(_, values):
-            return Number(float(values.index(value))) if value in values else Null(Type.NUMBER)
+            return (
+                ex.Number(float(value) + 0.0) if _NUMERAL.fullmatch(value) else ex.Null(Type.NUMBER)
+            )
+        case ex.In(_, values):
+            return ex.Truth(value in values)
+        case ex.TextTest(_, test, part):
+            return ex.Truth(_TESTS[test](value.encode(), part.encode()))
+        case ex.Position(_, values):
+            return (
+                ex.Number(float(values.index(value))) if value in values else ex.Null(Type.NUMBER)
+            )
         case _:
             raise NotImplementedError(type(node).__name__)

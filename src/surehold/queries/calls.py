@@ -5,20 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
-from surehold.queries.expressions import (
-    SIGNATURES,
-    Arithmetic,
-    Case,
-    Choice,
-    Compare,
-    Connective,
-    Expression,
-    Function,
-    Null,
-    Number,
-    Text,
-    TextTest,
-)
+from surehold.queries import expressions as ex
+from surehold.queries.expressions import SIGNATURES, Expression
 
 Builder = Callable[[str, Sequence[Expression], int], Expression | str]
 """Makes a tree of a name, its arguments and their place, or says what is wrong with them."""
@@ -27,7 +15,7 @@ Builder = Callable[[str, Sequence[Expression], int], Expression | str]
 def _one(name: str, given: Sequence[Expression], position: int) -> Expression | str:
     if len(given) != 1:
         return _takes(name, "one value", given)
-    return Function(given[0], name, position=position)
+    return ex.Function(given[0], name, position=position)
 
 
 def _ceiling(name: str, given: Sequence[Expression], position: int) -> Expression | str:
@@ -37,27 +25,27 @@ def _ceiling(name: str, given: Sequence[Expression], position: int) -> Expressio
 def _round(name: str, given: Sequence[Expression], position: int) -> Expression | str:
     if len(given) != 1:
         return _takes(name, "one value; to round to tenths write round(x * 10) / 10", given)
-    half_up = Arithmetic("+", given[0], Number(0.5), position=given[0].position)
-    return Function(half_up, "floor", position=position)
+    half_up = ex.Arithmetic("+", given[0], ex.Number(0.5), position=given[0].position)
+    return ex.Function(half_up, "floor", position=position)
 
 
 def _choice(name: str, given: Sequence[Expression], position: int) -> Expression | str:
     if len(given) < 2:
         return _takes(name, "two or more values", given)
-    return Choice(name, tuple(given), position=position)
+    return ex.Choice(name, tuple(given), position=position)
 
 
 def _nullif(name: str, given: Sequence[Expression], position: int) -> Expression | str:
     if len(given) != 2:
         return _takes(name, "two values", given)
-    same = Compare("=", given[0], given[1], position=given[0].position)
-    return Case(((same, Null(position=position)),), given[0], position=position)
+    same = ex.Compare("=", given[0], given[1], position=given[0].position)
+    return ex.Case(((same, ex.Null(position=position)),), given[0], position=position)
 
 
 def _text_test(name: str, given: Sequence[Expression], position: int) -> Expression | str:
-    if len(given) != 2 or not isinstance(given[1], Text):
+    if len(given) != 2 or not isinstance(given[1], ex.Text):
         return _takes(name, "a text and what to look for in quotes", given)
-    return TextTest(given[0], name, given[1].value, position=position)
+    return ex.TextTest(given[0], name, given[1].value, position=position)
 
 
 def _takes(name: str, what: str, given: Sequence[Expression]) -> str:
@@ -84,24 +72,24 @@ def like(left: Expression, pattern: str) -> Expression | None:
     if "_" in pattern or "\\" in pattern:
         return None
     if "%" not in pattern:
-        return Compare("=", left, Text(pattern, position=at), position=at)
+        return ex.Compare("=", left, ex.Text(pattern, position=at), position=at)
     head, *middle, tail = pattern.split("%")
     if not head and not tail and len(middle) <= 1:
-        return TextTest(left, "contains", "".join(middle), position=at)
+        return ex.TextTest(left, "contains", "".join(middle), position=at)
     if middle:
         return None
     if not tail:
-        return TextTest(left, "starts_with", head, position=at)
+        return ex.TextTest(left, "starts_with", head, position=at)
     if not head:
-        return TextTest(left, "ends_with", tail, position=at)
-    shortest = Number(float(len(head) + len(tail)), position=at)
-    length = Function(left, "length", position=at)
+        return ex.TextTest(left, "ends_with", tail, position=at)
+    shortest = ex.Number(float(len(head) + len(tail)), position=at)
+    length = ex.Function(left, "length", position=at)
     parts = (
-        TextTest(left, "starts_with", head, position=at),
-        TextTest(left, "ends_with", tail, position=at),
-        Compare(">=", length, shortest, position=at),
+        ex.TextTest(left, "starts_with", head, position=at),
+        ex.TextTest(left, "ends_with", tail, position=at),
+        ex.Compare(">=", length, shortest, position=at),
     )
-    return Connective("and", parts, position=at)
+    return ex.Connective("and", parts, position=at)
 
 
 _ONE_RECORD = "a query is one expression about one record; Surehold does the counting"

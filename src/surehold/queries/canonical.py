@@ -2,26 +2,8 @@
 
 from __future__ import annotations
 
-from surehold.queries.expressions import (
-    Arithmetic,
-    Case,
-    Choice,
-    Column,
-    Compare,
-    Connective,
-    Expression,
-    Function,
-    In,
-    IsNull,
-    Negate,
-    Not,
-    Null,
-    Number,
-    Text,
-    TextTest,
-    ToNumber,
-    Truth,
-)
+from surehold.queries import expressions as ex
+from surehold.queries.expressions import Expression
 from surehold.queries.lexer import BARE, WORDS
 
 # How tightly each kind binds; brackets go around what binds less tightly than its place asks.
@@ -71,45 +53,45 @@ def _at(expression: Expression, level: int) -> str:
 def _print(expression: Expression) -> tuple[str, int]:
     """The text and how tightly its outermost operator binds."""
     match expression:
-        case Number(value):
+        case ex.Number(value):
             # A sign binds like the unary minus, so that -1 is not mistaken for a primary.
             return number(value), _UNARY if value < 0 else _PRIMARY
-        case Text(value):
+        case ex.Text(value):
             return text(value), _PRIMARY
-        case Truth(value):
+        case ex.Truth(value):
             return "true" if value else "false", _PRIMARY
-        case Null():
+        case ex.Null():
             return "null", _PRIMARY
-        case Column(column):
+        case ex.Column(column):
             return name(column), _PRIMARY
-        case Negate(operand):
+        case ex.Negate(operand):
             return f"-{_at(operand, _PRIMARY)}", _UNARY
-        case Arithmetic(operator, left, right):
+        case ex.Arithmetic(operator, left, right):
             level = _LEVEL[operator]
             return f"{_at(left, level)} {operator} {_at(right, level + 1)}", level
-        case Compare(operator, left, right):
+        case ex.Compare(operator, left, right):
             return f"{_at(left, _OPERAND)} {operator} {_at(right, _OPERAND)}", _COMPARE
-        case In(operand, values):
+        case ex.In(operand, values):
             listed = (text(value) if isinstance(value, str) else number(value) for value in values)
             return f"{_at(operand, _OPERAND)} in ({', '.join(listed)})", _COMPARE
-        case IsNull(operand):
+        case ex.IsNull(operand):
             return f"{_at(operand, _OPERAND)} is null", _COMPARE
-        case Not(operand):
+        case ex.Not(operand):
             return f"not {_at(operand, _NOT)}", _NOT
-        case Connective(operator, parts):
+        case ex.Connective(operator, parts):
             level = _LEVEL[operator]
             return f" {operator} ".join(_at(part, level + 1) for part in parts), level
-        case Case(branches, otherwise):
+        case ex.Case(branches, otherwise):
             whens = (f" when {canonical(c)} then {canonical(v)}" for c, v in branches)
-            last = "" if isinstance(otherwise, Null) else f" else {canonical(otherwise)}"
+            last = "" if isinstance(otherwise, ex.Null) else f" else {canonical(otherwise)}"
             return f"case{''.join(whens)}{last} end", _PRIMARY
-        case Choice(function, parts):
+        case ex.Choice(function, parts):
             return f"{function}({', '.join(map(canonical, parts))})", _PRIMARY
-        case Function(operand, function):
+        case ex.Function(operand, function):
             return f"{function}({canonical(operand)})", _PRIMARY
-        case TextTest(operand, function, value):
+        case ex.TextTest(operand, function, value):
             return f"{function}({canonical(operand)}, {text(value)})", _PRIMARY
-        case ToNumber(operand):
+        case ex.ToNumber(operand):
             return f"cast({canonical(operand)} as number)", _PRIMARY
         case _:
             raise NotImplementedError(type(expression).__name__)

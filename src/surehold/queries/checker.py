@@ -5,37 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import repeat
 from typing import NoReturn
 
 from surehold.errors import InvalidQuery
 from surehold.formatting import shorten
+from surehold.queries import expressions as ex
 from surehold.queries.branches import distribute
 from surehold.queries.calls import hint_for_word
 from surehold.queries.canonical import canonical
 from surehold.queries.cost import cost, refuse_costly
-from surehold.queries.expressions import (
-    SIGNATURES,
-    TYPE_OF_COLUMN,
-    Arithmetic,
-    Case,
-    Choice,
-    Column,
-    Compare,
-    Connective,
-    Expression,
-    Function,
-    In,
-    IsNull,
-    Negate,
-    Not,
-    Null,
-    Number,
-    Text,
-    TextTest,
-    ToNumber,
-    Truth,
-    Type,
-)
+from surehold.queries.expressions import SIGNATURES, TYPE_OF_COLUMN, Expression, Type
 from surehold.queries.schema import ColumnType, Schema
 
 
@@ -53,6 +33,16 @@ def check_types(
     found = distribute(_Checker(schema, text).check(expression, wanted))
     refuse_costly(cost(found), text)
     return found
+
+
+_WANTED = {
+    ex.Negate: Type.NUMBER,
+    ex.Arithmetic: Type.NUMBER,
+    ex.Not: Type.BOOLEAN,
+    ex.Connective: Type.BOOLEAN,
+    ex.TextTest: Type.TEXT,
+}
+"""What a node wants each of its parts to be; the others take any type, or are literals."""
 
 
 class _Checker:
@@ -77,7 +67,7 @@ class _Checker:
         """Several nodes of one type: the wanted one, or that of the first which has one."""
         first = 0
         if wanted is None:
-            named = (at for at, node in enumerate(nodes) if not isinstance(node, Null))
+            named = (at for at, node in enumerate(nodes) if not isinstance(node, ex.Null))
             first = next(named, 0)
         # Typed once only: twice on every level would be exponential in the depth.
         telling = self.check(nodes[first], wanted)
@@ -88,47 +78,33 @@ class _Checker:
 
     def _check(self, node: Expression, wanted: Type | None) -> Expression:
         match node:
-            case Column():
+            case ex.Column():
                 return self._column(node)
-            case Null():
+            case ex.Null():
                 return replace(node, given=wanted or Type.NUMBER)
-            case Negate(operand):
-                return replace(node, operand=self.check(operand, Type.NUMBER))
-            case Not(operand):
-                return replace(node, operand=self.check(operand, Type.BOOLEAN))
-            case IsNull(operand):
-                return replace(node, operand=self.check(operand))
-            case Arithmetic(_, left, right):
-                left, right = self.check(left, Type.NUMBER), self.check(right, Type.NUMBER)
-                return replace(node, left=left, right=right)
-            case Compare():
+            case ex.Compare():
                 return self._compare(node)
-            case In(operand, values):
-                listed = Type.TEXT if isinstance(values[0], str) else Type.NUMBER
-                return replace(node, operand=self.check(operand, listed))
-            case Connective(_, parts):
-                return replace(node, parts=tuple(self.check(part, Type.BOOLEAN) for part in parts))
-            case Case():
+            case ex.Case():
                 return self._case(node, wanted)
-            case Choice(function, parts):
+            case ex.Choice(function, parts):
                 kind = wanted if function == "coalesce" else Type.NUMBER
-                return replace(node, parts=tuple(self.check_alike(parts, kind)))
-            case Function(operand, function):
-                return replace(node, operand=self.check(operand, SIGNATURES[function][0]))
-            case TextTest(operand):
-                return replace(node, operand=self.check(operand, Type.TEXT))
-            case ToNumber(operand):
-                return replace(node, operand=self.check(operand))
+                return node.rebuild(tuple(self.check_alike(parts, kind)))
+            case ex.In(_, values):
+                wanted = Type.TEXT if isinstance(values[0], str) else Type.NUMBER
+            case ex.Function(_, function):
+                wanted = SIGNATURES[function][0]
             case _:
-                return node  # a literal
+                wanted = _WANTED.get(type(node))
+        # No generator: chains are long, and its frames would count against the recursion limit.
+        return node.rebuild(tuple(map(self.check, node.children, repeat(wanted))))
 
-    def _column(self, node: Column) -> Expression:
+    def _column(self, node: ex.Column) -> Expression:
         holds = self.columns.get(node.name)
         if holds is None:
             self.refuse(f"there is no column {node.name!r}", node, self._nearest(node))
         return replace(node, holds=holds)
 
-    def _nearest(self, node: Column) -> str:
+    def _nearest(self, node: ex.Column) -> str:
         """What the user may have meant by a name that no column has."""
         known = hint_for_word(node.name)
         if known:
@@ -143,7 +119,7 @@ class _Checker:
         more = ", ..." if len(self.columns) > 10 else ""
         return f"the columns are {first}{more}; text is written in single quotes: '{node.name}'"
 
-    def _compare(self, node: Compare) -> Expression:
+    def _compare(self, node: ex.Compare) -> Expression:
         self._refuse_mixed(node.operator, node.left, node.right)
         self._refuse_mixed(node.operator, node.right, node.left)
         left, right = self.check_alike((node.left, node.right), None)
@@ -153,7 +129,9 @@ class _Checker:
 
     def _refuse_mixed(self, operator: str, column: Expression, literal: Expression) -> None:
         """A column beside a literal of another type: the commonest slip, so with its own hint."""
-        if not isinstance(column, Column) or not isinstance(literal, Number | Text | Truth):
+        if not isinstance(column, ex.Column) or not isinstance(
+            literal, ex.Number | ex.Text | ex.Truth
+        ):
             return
         kind = self.columns.get(column.name)
         if kind is None or TYPE_OF_COLUMN[kind] is literal.type:
@@ -163,14 +141,14 @@ class _Checker:
             hint = f"write {name}, or not {name}"
         elif kind is ColumnType.STR:
             hint = f"to compare it as a number write cast({name} as number) {operator} {written}"
-            if not isinstance(literal, Number):
+            if not isinstance(literal, ex.Number):
                 hint = f"text is written in single quotes: '{written}'"
         else:
             hint = "numbers are written without quotes"
         reason = f"{name} is {_a(TYPE_OF_COLUMN[kind])}, but {written} is {_a(literal.type)}"
         self.refuse(reason, literal, hint)
 
-    def _case(self, node: Case, wanted: Type | None) -> Expression:
+    def _case(self, node: ex.Case, wanted: Type | None) -> Expression:
         conditions = [self.check(condition, Type.BOOLEAN) for condition, _ in node.branches]
         values = [value for _, value in node.branches]
         *values, otherwise = self.check_alike([*values, node.otherwise], wanted)
@@ -185,7 +163,7 @@ def _a(kind: Type) -> str:
 
 def _hint(wanted: Type, found: Expression) -> str:
     """How to come from one type to another."""
-    if wanted is Type.NUMBER and isinstance(found, Text):
+    if wanted is Type.NUMBER and isinstance(found, ex.Text):
         return "write numbers without quotes"
     if wanted is Type.NUMBER and found.type is Type.BOOLEAN:
         return "write cast(x as number), or ask for a fraction"

@@ -9,24 +9,8 @@ on the text of a query and the types of columns alone.
 from __future__ import annotations
 
 from surehold.errors import InvalidQuery
-from surehold.queries.expressions import (
-    LONGEST_READ,
-    Arithmetic,
-    Case,
-    Choice,
-    Column,
-    Compare,
-    Connective,
-    Expression,
-    Function,
-    In,
-    Number,
-    Position,
-    Text,
-    TextTest,
-    ToNumber,
-    Type,
-)
+from surehold.queries import expressions as ex
+from surehold.queries.expressions import LONGEST_READ, Expression, Type
 from surehold.queries.schema import ColumnType
 
 LARGEST_COST = 4_000
@@ -72,33 +56,33 @@ def refuse_costly(costs: int, text: str) -> None:
 def _own(node: Expression) -> int:
     """What a node does by itself."""
     match node:
-        case Column(_, holds):
+        case ex.Column(_, holds):
             return {ColumnType.FLOAT: 5, ColumnType.STR: 0}.get(holds or ColumnType.INT, 2)
-        case Arithmetic(operator):
+        case ex.Arithmetic(operator):
             return {"%": 20, "/": 8}.get(operator, 5)
-        case Compare(operator, left, right) if left.type is Type.TEXT:
+        case ex.Compare(operator, left, right) if left.type is Type.TEXT:
             return _of_texts(operator, left, right)
-        case Compare(_, left, right):
-            return 1 if isinstance(left, Number) or isinstance(right, Number) else 3
-        case In(operand, values) if operand.type is Type.TEXT:
+        case ex.Compare(_, left, right):
+            return 1 if isinstance(left, ex.Number) or isinstance(right, ex.Number) else 3
+        case ex.In(operand, values) if operand.type is Type.TEXT:
             return _of_table(operand, [str(value) for value in values])
-        case Position(operand, values):
+        case ex.Position(operand, values):
             return _of_table(operand, values)
-        case In():
+        case ex.In():
             return 20
-        case TextTest(operand, function, value):
+        case ex.TextTest(operand, function, value):
             return _of_test(operand, function, len(value.encode()))
-        case Connective(_, parts):
+        case ex.Connective(_, parts):
             return len(parts)
-        case Case(branches):
+        case ex.Case(branches):
             return 10 * len(branches)
-        case Choice(_, parts):
+        case ex.Choice(_, parts):
             return 9 * len(parts)
-        case ToNumber(operand):
+        case ex.ToNumber(operand):
             return 800 if operand.type is Type.TEXT else 6
-        case Function(_, "length"):
+        case ex.Function(_, "length"):
             return 350
-        case Function(_, function):
+        case ex.Function(_, function):
             # The case of letters is counted with what reads them.
             return {"sqrt": 12, "lower": 0, "upper": 0}.get(function, 3)
         case _:
@@ -106,8 +90,8 @@ def _own(node: Expression) -> int:
 
 
 def _of_texts(operator: str, left: Expression, right: Expression) -> int:
-    literal = right if isinstance(right, Text) else left
-    if not isinstance(literal, Text):
+    literal = right if isinstance(right, ex.Text) else left
+    if not isinstance(literal, ex.Text):
         return 1100 + _folds(left, LONGEST_READ) + _folds(right, LONGEST_READ)
     operand = left if literal is right else right
     if operator in ("=", "<>"):
@@ -119,7 +103,7 @@ def _of_texts(operator: str, left: Expression, right: Expression) -> int:
 def _of_table(operand: Expression, values: list[str] | tuple[str, ...]) -> int:
     sizes = [len(value.encode()) for value in values]
     if max(sizes) <= _INLINE:
-        if len(values) <= 4 and isinstance(operand, Column):
+        if len(values) <= 4 and isinstance(operand, ex.Column):
             return 3 * len(values)
         return 35 + _folds(operand, 16)
     width = min(max(sizes), LONGEST_READ)
@@ -137,4 +121,4 @@ def _of_test(operand: Expression, function: str, width: int) -> int:
 
 def _folds(operand: Expression, width: int) -> int:
     """To bring ``width`` bytes to lower or upper case."""
-    return width if isinstance(operand, Function) else 0
+    return width if isinstance(operand, ex.Function) else 0

@@ -75,7 +75,7 @@ class Expression:
     @property
     def children(self) -> tuple[Expression, ...]:
         """The nodes right below, in the order of the text."""
-        return self._children()
+        return ()
 
     @once
     def type(self) -> Type:
@@ -117,9 +117,6 @@ class Expression:
         for child in self.children:
             yield from child.walk()
 
-    def _children(self) -> tuple[Expression, ...]:
-        return ()
-
     def _rebuild(self, children: tuple[Expression, ...]) -> Expression:
         raise NotImplementedError(type(self).__name__)
 
@@ -136,7 +133,8 @@ class _Unary(Expression):
 
     operand: Expression
 
-    def _children(self) -> tuple[Expression, ...]:
+    @property
+    def children(self) -> tuple[Expression, ...]:
         return (self.operand,)
 
     def _rebuild(self, children: tuple[Expression, ...]) -> Expression:
@@ -151,7 +149,8 @@ class _Binary(Expression):
     left: Expression
     right: Expression
 
-    def _children(self) -> tuple[Expression, ...]:
+    @property
+    def children(self) -> tuple[Expression, ...]:
         return (self.left, self.right)
 
     def _rebuild(self, children: tuple[Expression, ...]) -> Expression:
@@ -165,7 +164,8 @@ class _Many(Expression):
     operator: str
     parts: tuple[Expression, ...]
 
-    def _children(self) -> tuple[Expression, ...]:
+    @property
+    def children(self) -> tuple[Expression, ...]:
         return self.parts
 
     def _rebuild(self, children: tuple[Expression, ...]) -> Expression:
@@ -326,7 +326,8 @@ class Case(Expression):
     branches: tuple[tuple[Expression, Expression], ...]
     otherwise: Expression
 
-    def _children(self) -> tuple[Expression, ...]:
+    @property
+    def children(self) -> tuple[Expression, ...]:
         return (*(node for branch in self.branches for node in branch), self.otherwise)
 
     def _type(self) -> Type:

@@ -11,24 +11,8 @@ from typing import NoReturn, TypeVar
 
 from surehold.errors import InvalidQuery
 from surehold.queries import calls
-from surehold.queries.expressions import (
-    Arithmetic,
-    Case,
-    Choice,
-    Column,
-    Compare,
-    Connective,
-    Expression,
-    In,
-    IsNull,
-    Negate,
-    Not,
-    Null,
-    Number,
-    Text,
-    ToNumber,
-    Truth,
-)
+from surehold.queries import expressions as ex
+from surehold.queries.expressions import Expression
 from surehold.queries.lexer import LONGEST_QUERY, Kind, Token, tokens_of
 
 R = TypeVar("R")
@@ -110,7 +94,7 @@ class Parser:
     def number(self, reason: str) -> float:
         """Take a number, as it is."""
         start, found = self.token.position, self.expression()
-        if not isinstance(found, Number):
+        if not isinstance(found, ex.Number):
             self.refuse(reason, at=start)
         return found.value
 
@@ -151,7 +135,7 @@ class Parser:
                 if found <= _AND:
                     left = self.limit(join(operator, left, right))
                 else:
-                    left = self.limit(Arithmetic(operator, left, right, position=left.position))
+                    left = self.limit(ex.Arithmetic(operator, left, right, position=left.position))
         self._nesting -= 1
         return left
 
@@ -179,13 +163,13 @@ class Parser:
             if level > _NOT:
                 self.refuse("not is not expected here", "set brackets: (not ...)")
             self.advance()
-            return self.limit(Not(self.expression(_NOT), position=start))
+            return self.limit(ex.Not(self.expression(_NOT), position=start))
         if self.accept("-"):
             operand = self.expression(_UNARY)
-            if isinstance(operand, Number):
+            if isinstance(operand, ex.Number):
                 # "+ 0.0" makes zero of minus zero.
-                return Number(-operand.value + 0.0, position=start)
-            return self.limit(Negate(operand, position=start))
+                return ex.Number(-operand.value + 0.0, position=start)
+            return self.limit(ex.Negate(operand, position=start))
         if self.accept("+"):
             self.refuse("a sign + is not part of the language", "leave it out", at=start)
         return self._primary()
@@ -194,18 +178,18 @@ class Parser:
         token = self.token
         start = token.position
         if token.kind is Kind.NUMBER:
-            return Number(float(self.advance().value), position=start)
+            return ex.Number(float(self.advance().value), position=start)
         if token.kind is Kind.TEXT:
-            return Text(self.advance().value, position=start)
+            return ex.Text(self.advance().value, position=start)
         if token.kind is Kind.QUOTED:
-            return Column(self.advance().value, position=start)
+            return ex.Column(self.advance().value, position=start)
         if token.kind is Kind.NAME:
             self.advance()
-            return self._call(token) if self.at("(") else Column(token.value, position=start)
+            return self._call(token) if self.at("(") else ex.Column(token.value, position=start)
         if self.at("true", "false"):
-            return Truth(self.advance().value == "true", position=start)
+            return ex.Truth(self.advance().value == "true", position=start)
         if self.accept("null"):
-            return Null(position=start)
+            return ex.Null(position=start)
         if self.accept("("):
             inner = self.expression()
             self.expect(")")
@@ -222,41 +206,41 @@ class Parser:
         start = left.position
         if self.at(*_COMPARISONS):
             operator = self.advance().value
-            return self.limit(Compare(operator, left, self.expression(OPERAND), position=start))
+            return self.limit(ex.Compare(operator, left, self.expression(OPERAND), position=start))
         if self.accept("is"):
             return self._is(left)
         negated = self.accept("not")
         if self.accept("between"):
             found = self._between(left)
         elif self.accept("in"):
-            found = self.limit(In(left, self._list(), position=start))
+            found = self.limit(ex.In(left, self._list(), position=start))
         elif self.accept("like"):
             found = self._like(left)
         else:
             self.refuse(f"expected between, in or like, but found {self.token.shown}")
-        return self.limit(Not(found, position=start)) if negated else found
+        return self.limit(ex.Not(found, position=start)) if negated else found
 
     def _is(self, left: Expression) -> Expression:
         start = left.position
         negated = self.accept("not")
         if self.accept("null"):
-            found: Expression = IsNull(left, position=start)
+            found: Expression = ex.IsNull(left, position=start)
         elif self.at("true", "false"):
             truth = self.advance().value == "true"
-            asked = left if truth else Not(left, position=start)
+            asked = left if truth else ex.Not(left, position=start)
             # Unknown is neither true nor false.
-            found = Choice("coalesce", (asked, Truth(False, position=start)), position=start)
+            found = ex.Choice("coalesce", (asked, ex.Truth(False, position=start)), position=start)
         else:
             self.refuse(f"expected null, true or false, but found {self.token.shown}")
         found = self.limit(found)
-        return self.limit(Not(found, position=start)) if negated else found
+        return self.limit(ex.Not(found, position=start)) if negated else found
 
     def _between(self, left: Expression) -> Expression:
         low = self.expression(OPERAND)
         self.expect("and")
         high = self.expression(OPERAND)
-        above = self.limit(Compare(">=", left, low, position=left.position))
-        below = self.limit(Compare("<=", left, high, position=left.position))
+        above = self.limit(ex.Compare(">=", left, low, position=left.position))
+        below = self.limit(ex.Compare("<=", left, high, position=left.position))
         return self.limit(join("and", above, below))
 
     def _list(self) -> tuple[float | str, ...]:
@@ -266,7 +250,7 @@ class Parser:
         while not values or self.accept(","):
             at = self.token.position
             element = self._prefix(_UNARY)
-            if not isinstance(element, Number | Text):
+            if not isinstance(element, ex.Number | ex.Text):
                 self.refuse("a list may hold only plain numbers or texts", at=at)
             if values and type(values[0]) is not type(element.value):
                 self.refuse("a list may hold numbers or texts, not both", at=at)
@@ -312,7 +296,7 @@ class Parser:
             hint = "only cast(x as number) is there; to round write floor(x) or round(x)"
             self.refuse(f"there is no cast to {target.shown}", hint, at=target.position)
         self.expect(")")
-        return self.limit(ToNumber(operand, position=start))
+        return self.limit(ex.ToNumber(operand, position=start))
 
     def _case(self, start: int) -> Expression:
         subject = None if self.at("when") else self.expression()
@@ -321,19 +305,19 @@ class Parser:
             self.expect("when")
             condition = self.expression()
             if subject is not None:
-                compared = Compare("=", subject, condition, position=condition.position)
+                compared = ex.Compare("=", subject, condition, position=condition.position)
                 condition = self.limit(compared)
             self.expect("then")
             branches.append((condition, self.expression()))
-        otherwise = self.expression() if self.accept("else") else Null(position=start)
+        otherwise = self.expression() if self.accept("else") else ex.Null(position=start)
         self.expect("end")
-        return self.limit(Case(tuple(branches), otherwise, position=start))
+        return self.limit(ex.Case(tuple(branches), otherwise, position=start))
 
 
 def join(operator: str, *parts: Expression) -> Expression:
     """One connective, brackets inside of it dissolved: they make no difference."""
     flat: list[Expression] = []
     for part in parts:
-        same = isinstance(part, Connective) and part.operator == operator
+        same = isinstance(part, ex.Connective) and part.operator == operator
         flat.extend(part.children if same else (part,))
-    return Connective(operator, tuple(flat), position=parts[0].position)
+    return ex.Connective(operator, tuple(flat), position=parts[0].position)
