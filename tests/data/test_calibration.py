@@ -7,9 +7,11 @@ import pytest
 import surehold as sh
 from support.runtime import made
 from support.workload import YOUTH
-from surehold.data.calibration import OVERHEAD, Calibration, _kind, made_up
+from surehold.data.calibration import OVERHEAD, Calibration, _kind
+from surehold.data.made_up_records import MadeUp, made_up
 from surehold.data.record_store import RecordStore
 from surehold.queries import Schema, Source, query_of
+from surehold.queries.expressions import LONGEST_READ
 
 SCHEMA = Schema.of({"age": "int", "bmi": "float", "city": "str", "ill": "bool", "x1": "int"})
 
@@ -47,6 +49,20 @@ def test_made_up_records_are_of_all_sorts():
     assert (lengths.min(), lengths.max()) == (3, 1000)
     assert frame["age"].abs().max() > 1 << 60
     assert frame.equals(made_up(SCHEMA, 4096))
+
+
+def test_texts_repeat_among_many_records():
+    few, many = made_up(SCHEMA, 4096), made_up(SCHEMA, 1 << 16)
+    assert many.head(4096).equals(few)
+    assert many.height == 1 << 16
+    assert set(many["city"]) <= set(made_up(SCHEMA, 1 << 14)["city"]) | {None}
+
+
+def test_an_engine_of_made_up_records_reads_texts_as_the_language_does():
+    engine = MadeUp(SCHEMA, 4096)
+    assert engine.size == 4096
+    assert engine.frame(0, 4096).equals(made_up(SCHEMA, 4096))
+    assert engine._read()["city"].str.len_bytes().max() == LONGEST_READ
 
 
 def test_thousands_of_columns_cost_little_memory():
@@ -109,14 +125,14 @@ def test_every_kind_of_query_is_expected_to_take_something(calibration):
         "statistic('youth', 1, 1, 0, 1)",
     )
     for source in sources(calibration, *texts):
-        few, many = (calibration.seconds([source], round) for round in (1 << 14, 1 << 24))
+        few, many = (calibration.seconds([source], round) for round in (1 << 18, 1 << 24))
         assert OVERHEAD < few <= many
     fit = sh.fit("linear", target="bmi", low=0, high=50, features={"age": (0, 9)}, price=9, steps=3)
     assert calibration.fit_seconds(fit.form(calibration._data.schema), 1000) > OVERHEAD
 
 
 def test_it_is_a_clock_that_is_given(calibration):
-    """By this clock tries on 16,384 records take 3 seconds, on 1,024 one; rounded up from there."""
+    """By this clock tries on 1,024 records take a second, and all others three."""
     now = [0.0]
     by_clock = Calibration(calibration._data, clock=lambda: now[0])
 
@@ -124,9 +140,52 @@ def test_it_is_a_clock_that_is_given(calibration):
         now[0] += 1.0 if rows <= 1024 else 3.0
 
     pace = by_clock._pace("kind", work, 1 << 20)
-    assert pace.each == pytest.approx(2.0 / (16_384 - 1024))
+    assert pace.each == pytest.approx(2.0 / (4096 - 1024))
     assert pace.once == 1.0
-    assert 3.0 <= pace.at(16_384) < 3.2
+    assert 3.0 <= pace.at(4096) < 3.7
+
+
+@pytest.mark.parametrize(
+    ("each", "t", "most"),
+    [
+        (1e-9, 10**7, 1 << 18),  # so quick that less would say little
+        (1e-6, 10**7, 1 << 14),
+        (1e-3, 10**7, 1 << 12),
+        (1e-9, 20_000, 1 << 15),  # about as many as there are
+        (1e-9, 3, 4),
+    ],
+)
+def test_a_quick_query_is_tried_on_more_records(calibration, each, t, most):
+    now, tried = [0.0], []
+    by_clock = Calibration(calibration._data, clock=lambda: now[0])
+
+    def work(rows: int) -> None:
+        tried.append(rows)
+        now[0] += each * rows
+
+    assert (
+        each * t < 1.000001 * by_clock._pace("kind", work, t).at(t) < 1.000002 * each * (t + 1024)
+    )
+    assert max(tried) == most
+
+
+@pytest.mark.parametrize("count", [1, 2, 9, 16, 17, 1000])
+def test_the_measures_of_one_pass_share_what_it_takes(calibration, monkeypatch, count):
+    """By this clock a pass takes a second, and a tenth more for each measure."""
+    now, tried = [0.0], []
+    by_clock = Calibration(calibration._data, clock=lambda: now[0])
+
+    def sums(_: MadeUp, measures: list[Source], start: int, stop: int) -> None:
+        tried.append(len(measures))
+        now[0] += 1.0 + 0.1 * len(measures)
+
+    monkeypatch.setattr(MadeUp, "sums", sums)
+    listed = sources(calibration, *(f"age > {i}" for i in range(1000, 1000 + count)))
+    seconds = by_clock.seconds(listed, 1000) - OVERHEAD
+    assert len(set(tried)) == 1
+    assert tried[0] <= 16
+    actual = 1.0 + 0.1 * count
+    assert actual <= seconds <= 2 * actual
 
 
 def test_nothing_is_loaded_twice(tmp_path):

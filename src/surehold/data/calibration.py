@@ -9,27 +9,20 @@ import math
 import re
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
-from surehold.data.engines.polars_engine import PolarsEngine
-from surehold.data.engines.polars_series import STORED
+from surehold.data.made_up_records import MadeUp
 from surehold.data.record_store import RecordStore, parts_of
 from surehold.queries import (
     CellMeasure,
-    ColumnType,
     CustomMeasure,
     FitForm,
     Measure,
     ModelMeasure,
     ModelPairs,
     PairMeasure,
-    Schema,
     Source,
 )
 
@@ -39,15 +32,20 @@ OVERHEAD = 0.008
 Most evaluations of few records get a slot of 50 ms by it; of 25 ms, more answers were late where
 others kept the processors busy.
 """
-_ROWS = 1 << 14
-"""As many made-up records at most, or as many as the round has."""
-_FEW = 1 << 10
+_MOST_ROWS = 1 << 18
+"""Made-up records at most, unless the round has fewer."""
+_FEW_ROWS = 1 << 10
+_LONG_ENOUGH = 0.005
+"""Seconds that records should take in a trial: what is shorter than that is mostly noise, which
+would be multiplied by as many times as the dataset has more records."""
+_TOGETHER = 16
+"""Measures in one trial: one of many in a pass takes far less time than one by itself, and one of
+a thousand hardly less than one of these."""
+_SORTED_ROWS = 1 << 14
 _EACH = 1e-4  # seconds for each source: noise, a choice among candidates
 _LOADED = 4e-6  # seconds for each value that has to be loaded
 _CUSTOM = 1e-6  # seconds for each value that a custodian's function is given
 _MOST = 4096
-_LONGEST = 1000
-_SETS = 3
 _CONSTANT = re.compile(
     r"""(?P<name>"[^"]*"|[^\W\d]\w*) | '(?P<text>(?:[^']|'')*)' | (?P<number>\d+)""", re.VERBOSE
 )
@@ -93,7 +91,7 @@ class Calibration:
         from surehold.data.gradients import Gradients
 
         def step(rows: int) -> None:
-            gradients = Gradients(form, self._made_up().frame(0, rows))
+            gradients = Gradients(form, self._made_up(rows).frame(0, rows))
             gradients.moments()
             gradients.total([0.0] * gradients.size)
 
@@ -109,22 +107,26 @@ class Calibration:
     def _pass(self, measures: Sequence[Measure], t: int) -> float:
         """Of all measures that are summed in one pass.
 
-        Those of one kind are tried once, together with all kinds that are about as many: a list of
-        10,000 candidates costs a few trials, and no kind hides behind others.
+        A few of each kind are tried in one pass, together with all kinds that are about as many: a
+        list of 10,000 candidates costs a few trials, and no kind hides behind others.
         """
-        kinds: dict[str, Measure] = {_kind(measure.canonical): measure for measure in measures}
-        counts = Counter(_kind(measure.canonical) for measure in measures)
+        kinds: dict[str, list[Measure]] = {}
+        for measure in measures:
+            kinds.setdefault(_kind(measure.canonical), []).append(measure)
         by_size: dict[int, list[str]] = {}
         for kind in sorted(kinds):
-            by_size.setdefault((counts[kind] - 1).bit_length(), []).append(kind)
+            by_size.setdefault((len(kinds[kind]) - 1).bit_length(), []).append(kind)
         total = 0.0
         for size, similar in by_size.items():
-            chosen = [kinds[kind] for kind in similar]
+            # No more than every list of this size has of each kind.
+            copies = min((1 << size >> 1) + 1, -(-_TOGETHER // len(similar)))
+            chosen = [measure for kind in similar for measure in kinds[kind][:copies]]
 
             def sums(rows: int, chosen: list[Measure] = chosen) -> None:
-                self._made_up().sums(chosen, 0, rows)
+                self._made_up(rows).sums(chosen, 0, rows)
 
-            total += self._pace("\n".join(similar), sums, t).at(t) * (1 << size)
+            pace = self._pace("\n".join([str(copies), *similar]), sums, t)
+            total += pace.at(t) * max(len(kinds[kind]) for kind in similar) / copies
         return total
 
     def _one(self, part: Source, t: int) -> float:
@@ -132,16 +134,20 @@ class Calibration:
         kind = _kind(part.canonical)
         match part:
             case CellMeasure():
-                pace = self._pace(kind, lambda rows: self._made_up().cell_sums(part, 0, rows), t)
+                pace = self._pace(
+                    kind, lambda rows: self._made_up(rows).cell_sums(part, 0, rows), t
+                )
                 return pace.at(t)
             case PairMeasure():
-                pace = self._pace(kind, lambda rows: self._made_up().pair_statistic(part, rows), t)
+                pace = self._pace(
+                    kind, lambda rows: self._made_up(rows).pair_statistic(part, rows), t
+                )
                 return pace.at(t) * _sorting(t)
             case CustomMeasure(name=name):
                 statistic = self._data.statistic(part)
                 pace = self._pace(
                     f"{name} {statistic.digest}",
-                    lambda rows: statistic.value(self._made_up().frame(0, rows)),
+                    lambda rows: statistic.value(self._made_up(rows).frame(0, rows)),
                     t,
                 )
                 return pace.at(t) + _CUSTOM * t * len(statistic.columns)
@@ -160,15 +166,19 @@ class Calibration:
         )
 
     def _pace(self, kind: str, work: Callable[[int], object], t: int) -> Pace:
-        """The pace of a kind, by tries on few records and on many."""
-        rows = min(_ROWS, 1 << max(t - 1, 0).bit_length())  # a power of two: few to remember
-        known = self._paces.get(key := f"{rows} {kind}")
+        """The pace of a kind, by tries on few records and on ever more, until they take a while."""
+        most = min(_MOST_ROWS, 1 << max(t - 1, 0).bit_length())  # a power of two: few to remember
+        known = self._paces.get(key := f"{most} {kind}")
         if known is not None:
             return known
         with self._lock:  # trials that run side by side would take each other's time
-            few = min(rows, _FEW)
+            rows = few = min(most, _FEW_ROWS)
             work(few)  # what is done for the first time takes longer
-            once, many = self._median(work, few), self._median(work, rows)
+            once, many, _ = self._try(work, few)
+            while rows < most and many < 2 * once + _LONG_ENOUGH:
+                rows = min(4 * rows, most)
+                self._made_up(rows)  # outside of what is measured
+                _, many, _ = self._try(work, rows)  # neither a lucky one nor an interrupted one
             each = max(many - once, 0.0) / (rows - few) if rows > few else 0.0
             pace = self._paces[key] = Pace(max(once, many - each * rows), each)
             self.trials += 1
@@ -176,63 +186,19 @@ class Calibration:
                 self._paces.popitem(last=False)
         return pace
 
-    def _median(self, work: Callable[[int], object], rows: int) -> float:
-        """Of three tries: neither a lucky one nor one that was interrupted."""
+    def _try(self, work: Callable[[int], object], rows: int) -> list[float]:
+        """The seconds of three tries, in order of size."""
         took = []
         for _ in range(3):
             begun = self._clock()
             work(rows)
             took.append(self._clock() - begun)
-        return sorted(took)[1]
+        return sorted(took)
 
-    def _made_up(self) -> MadeUp:
-        if self._engine is None:
-            self._engine = MadeUp()
-            self._engine.extend(made_up(self._data.schema, _ROWS))
+    def _made_up(self, rows: int) -> MadeUp:
+        if self._engine is None or self._engine.size < rows:
+            self._engine = MadeUp(self._data.schema, rows)
         return self._engine
-
-
-class MadeUp(PolarsEngine):
-    """An engine that holds no records of the dataset, but made-up ones."""
-
-
-def made_up(schema: Schema, rows: int) -> pl.DataFrame:
-    """Records of all sorts that a schema allows: missing values, extremes, short and long texts.
-
-    Columns of one type take turns at a few sets of values, so that thousands of them cost little.
-    """
-    sets = {kind: [_values(kind, rows, salt) for salt in range(_SETS)] for kind in ColumnType}
-    columns = (sets[kind][at % _SETS].alias(name) for at, (name, kind) in enumerate(schema))
-    return pl.DataFrame(list(columns))
-
-
-def _values(kind: ColumnType, rows: int, salt: int) -> pl.Series:
-    share, other = _mix(rows, 3 * salt), _mix(rows, 3 * salt + 1)
-    match kind:
-        case ColumnType.BOOL:
-            values = pl.Series(share < 0.5)
-        case ColumnType.INT:
-            large = ((other - 0.5) * 2.0**62).astype(np.int64)
-            values = pl.Series(np.where(share < 0.75, large % 100, large))
-        case ColumnType.FLOAT:
-            values = pl.Series((share - 0.5) * 1e4)
-        case ColumnType.STR:
-            lengths = np.where(share < 0.125, _LONGEST, share * 24).astype(int).tolist()
-            letters = "".join(map(chr, (97 + 26 * _mix(_LONGEST, salt)).astype(int).tolist()))
-            starts = (26 * other).astype(int).tolist()
-            texts = [letters[at:] + letters[:at] for at in range(26)]
-            values = pl.Series([texts[at][:size] for at, size in zip(starts, lengths, strict=True)])
-    gaps = pl.Series(_mix(rows, 3 * salt + 2) < 0.05)
-    return values.cast(STORED[kind]).set(gaps, None)
-
-
-def _mix(rows: int, salt: int) -> NDArray[np.float64]:
-    """Numbers from 0 to 1 in no order, the same each time: nothing is drawn for made-up records."""
-    numbers = np.arange(rows, dtype=np.uint64) + np.uint64((salt + 1) << 40)
-    for factor in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93):
-        numbers *= np.uint64(factor)
-        numbers ^= numbers >> np.uint64(32)
-    return (numbers >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _kind(canonical: str) -> str:
@@ -249,5 +215,5 @@ def _kind(canonical: str) -> str:
 
 
 def _sorting(t: int) -> float:
-    """How much longer a record takes to sort among t than among the made-up ones."""
-    return max(math.log2(max(t, 2)) / math.log2(_ROWS), 1.0)
+    """How much longer a record takes to sort among t than among a few thousand."""
+    return max(math.log2(max(t, 2)) / math.log2(_SORTED_ROWS), 1.0)
