@@ -1,15 +1,15 @@
 """An agent that improves a model through MCP, against a holdout it never sees, and stops by itself.
 
-The agent is a script here, but it does what a language model in a loop does: it reads what the
-tools say of themselves, proposes a change, asks whether that is better, keeps it if so, and goes
-on. Proposals are features, thresholds, and special cases for the records that it gets wrong. A
-quarter of the records is pure chance, so there is always a special case that seems to help.
+Here the agent is a script, but it does what a language model in a loop does: it reads the tools'
+descriptions, proposes a change, asks whether it is better, keeps it if so, and continues. Proposals
+are features, thresholds, and special cases for records that it predicts wrong. A quarter of the
+records is pure chance, so there is always a special case that seems to help.
 
-It asks through `surehold mcp`, quotes before it asks (quotes are free), keeps a change only if all
-of its interval is above zero, and stops when no proposal was shown to be better for a long while,
-or the budget has no room. That does not prove that nothing better exists. The same loop on raw
-numbers has no reason to stop. A million fresh records, which only this program has, say which score
-was true.
+It asks through `surehold mcp`, quotes before it asks (quotes are free), keeps a change only if its
+whole interval is above zero, and stops when no proposal has been shown to be better for a while, or
+when the budget is spent. That does not prove that nothing better exists. The same loop on raw
+numbers has no reason to stop. A million fresh records, which only this program has, show which
+score was true.
 
     python examples/agent_loop.py [FOLDER]          (needs the extra mcp)
 """
@@ -33,13 +33,13 @@ import surehold as sh
 
 FEATURES = [f"x{i}" for i in range(8)]  # only x0 and x1 matter
 RECORDS, FRESH = 40_000, 1_000_000
-PATIENCE = 25  # proposals in a row that bring nothing, before the agent believes it
-KEPT_BACK = 1  # answer, for the question at the end
-TIRELESS = 3_000  # proposals of the loop on raw numbers, which nothing stops
+PATIENCE = 25  # proposals in a row without a gain before the agent stops
+RESERVED = 1  # answer, for the final question
+TIRELESS = 3_000  # proposals of the loop on raw numbers, which never stops by itself
 
 
 def records(count: int, random: np.random.Generator) -> pl.DataFrame:
-    """Features, an outcome that two of them tell, and new customers, of whom nothing is known."""
+    """Draw features, an outcome that two of them predict, and new customers who are pure chance."""
     block = random.normal(size=(count, len(FEATURES)))
     new, odd = random.random(count) < 0.25, random.random(count) < 0.02
     outcome = np.where(new, random.random(count) < 0.5, (block[:, 0] + block[:, 1] > 0) ^ odd)
@@ -52,14 +52,14 @@ def records(count: int, random: np.random.Generator) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Case:
-    """New customers with a feature in a range are predicted otherwise than the rule says."""
+    """Invert the prediction for new customers with a feature in a range."""
 
     feature: str
     low: float
     high: float
 
     def holds(self, frame: pl.DataFrame) -> np.ndarray:
-        """For which records that one can see."""
+        """Find the records of a visible table that it applies to."""
         values = frame[self.feature].to_numpy()
         return frame["new"].to_numpy() & (values >= self.low) & (values <= self.high)
 
@@ -83,7 +83,7 @@ class Rule:
         return f"({said}) = outcome"
 
     def predict(self, frame: pl.DataFrame) -> np.ndarray:
-        """What it says of records that one can see."""
+        """Predict the records of a visible table."""
         zero = np.zeros(frame.height)
         total = sum((weight * frame[name].to_numpy() for name, weight in self.weights), zero)
         said = total > self.threshold
@@ -93,14 +93,14 @@ class Rule:
 
 
 def score(said: np.ndarray, frame: pl.DataFrame) -> float:
-    """How often a prediction is right."""
+    """Compute how often a prediction is right."""
     return float((said == frame["outcome"].to_numpy()).mean())
 
 
 def proposals(random: np.random.Generator) -> Iterator[Any]:
-    """What to try next, without end: features first, then thresholds, then special cases."""
+    """Propose changes without end: features first, then thresholds, then special cases."""
     for name in random.permutation(FEATURES):
-        yield from (lambda rule, n=str(name), w=w: _weighed(rule, n, w) for w in (1, -1))
+        yield from (lambda rule, n=str(name), w=w: _reweigh(rule, n, w) for w in (1, -1))
     for step in (0.25, -0.25):
         yield lambda rule, step=step: replace(rule, threshold=rule.threshold + step)
     while True:
@@ -109,7 +109,7 @@ def proposals(random: np.random.Generator) -> Iterator[Any]:
         yield lambda rule, case=case: replace(rule, cases=(*rule.cases, case))
 
 
-def _weighed(rule: Rule, name: str, weight: int) -> Rule:
+def _reweigh(rule: Rule, name: str, weight: int) -> Rule:
     return replace(rule, weights=(*(p for p in rule.weights if p[0] != name), (name, weight)))
 
 
@@ -117,11 +117,11 @@ def _weighed(rule: Rule, name: str, weight: int) -> Rule:
 
 
 class Tools:
-    """The tools of the server, as an agent's host offers them."""
+    """The server's tools, as an agent's host offers them."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self.last = ""  # what the last call said, in words
+        self.last = ""  # the text of the last call
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         result = await self._client.call_tool(tool, arguments)
@@ -129,7 +129,7 @@ class Tools:
         return result.structured_content
 
     async def read(self) -> None:
-        """What a model does first: see what there is, and what it costs."""
+        """List the tools and their cost, as a model does first."""
         for tool in (await self._client.list_tools()).tools:
             cost = "free" if tool.annotations.read_only_hint else "charged"
             print(f"{tool.name:<12}{cost:<9}{tool.title}")
@@ -137,18 +137,18 @@ class Tools:
 
 
 async def improve(tools: Tools, run: str, random: np.random.Generator) -> Rule:
-    """The loop. Each question depends on all answers before it; ``run`` begins their keys."""
+    """Run the loop. Each question depends on all earlier answers; ``run`` prefixes the keys."""
     rule, fruitless, asked = Rule(), 0, 0
     for propose in proposals(random):
         new = propose(rule)
         question = f"difference({new.right}, {rule.right})"
         quote = await tools.call("quote", query=question)
-        if not quote["allowed"] or quote["answers_left_after"] < KEPT_BACK:
-            print(f"stop: the budget has no room ({tools.last.splitlines()[0]})")
+        if not quote["allowed"] or quote["answers_left_after"] < RESERVED:
+            print(f"stop: the budget is spent ({tools.last.splitlines()[0]})")
             break
         gain = await tools.call("ask", query=question, key=f"{run} proposal {asked}")
         asked, fruitless = asked + 1, fruitless + 1
-        if gain["interval"][0] > 0:  # all of it, so it is better for sure
+        if gain["interval"][0] > 0:  # the whole interval, so it is certainly better
             rule, fruitless = new, 0
             print(f"kept: {rule.right:<44}{tools.last.splitlines()[0]}")
         if fruitless == PATIENCE:
@@ -160,7 +160,7 @@ async def improve(tools: Tools, run: str, random: np.random.Generator) -> Rule:
 
 
 def improve_on_raw_numbers(frame: pl.DataFrame, random: np.random.Generator) -> tuple[Rule, float]:
-    """The same loop with the records in hand, where better is whatever scores higher."""
+    """Run the same loop on the records themselves, and keep whatever scores higher."""
     rule = Rule()
     said = rule.predict(frame)
     for _, propose in zip(range(TIRELESS), proposals(random), strict=False):
@@ -185,9 +185,9 @@ async def main(folder: Path) -> None:
     plan = sh.plan(n0=RECORDS, n=RECORDS, alpha=0.05, beta=0.05)
     held = records(RECORDS, random)
     with sh.create(path, plan=plan, like=held) as dataset:
-        print(dataset.append(held), f"and room for {plan.queries} answers")
+        print(f"{dataset.append(held)}; the plan allows {plan.queries} answers")
 
-    say("the agent: start `surehold mcp`, and read what the tools say of themselves")
+    say("the agent: start `surehold mcp`, and read the tool descriptions")
     command = ["-m", "surehold", "mcp", str(path), "--analyst", "agent"]
     async with Client(StdioServerParameters(command=sys.executable, args=command)) as client:
         tools = Tools(client)
@@ -195,15 +195,15 @@ async def main(folder: Path) -> None:
         await tools.call("budget")
         print(tools.last)
 
-        say("improve: propose, quote, ask; keep what is better for sure")
-        run = str(uuid.uuid4())  # keys are shared by everybody who asks this dataset
+        say("improve: propose, quote, ask; keep only what is certainly better")
+        run = str(uuid.uuid4())  # all callers of a dataset share its keys
         rule = await improve(tools, run, np.random.default_rng(7))
 
         say("how good is it?")
         final = await tools.call("ask", query=rule.right, key=f"{run} final")
         print(tools.last)
 
-        say("one wish more: the best of two rules, at the price of a hundred answers")
+        say("one more wish: the best of two rules, at the price of a hundred answers")
         wish = f"select(highest, 100, {rule.right}, {Rule().right})"
         quote = await tools.call("quote", query=wish)
         print(tools.last)
@@ -213,14 +213,16 @@ async def main(folder: Path) -> None:
     naive, found = improve_on_raw_numbers(held, np.random.default_rng(7))
     error = 1.96 * (found * (1 - found) / RECORDS) ** 0.5
     print(f"{TIRELESS:,} proposals, {len(naive.cases)} special cases kept")
-    print(f"its score: {found:.4f} ± {error:.4f}, by the textbook")
+    print(f"its score: {found:.4f} ± {error:.4f}, with the textbook error")
 
     say("a million fresh records")
     fresh = records(FRESH, random)
     truth, naive_truth = (score(one.predict(fresh), fresh) for one in (rule, naive))
     low, high = final["interval"]
-    print(f"guarded: {truth:.4f}, told {final['value']:.4f} in [{low:.4f}, {high:.4f}]: it holds")
-    print(f"raw:     {naive_truth:.4f}, told {found:.4f} ± {error:.4f}: a miss")
+    print(
+        f"guarded: {truth:.4f}, reported {final['value']:.4f} in [{low:.4f}, {high:.4f}]: it holds"
+    )
+    print(f"raw:     {naive_truth:.4f}, reported {found:.4f} ± {error:.4f}: a miss")
     assert low <= truth <= high
     assert found - error > naive_truth + 0.001
     assert sorted(rule.weights) == [("x0", 1), ("x1", 1)]

@@ -1,10 +1,10 @@
-"""A release gate: a candidate goes out only if it is certainly better than what is in use.
+"""A release gate: release a candidate only if it is certainly better than the current model.
 
-A team proposes one model after the other and runs the same gate on the same holdout each time, from
-a job that knows nothing but the command and its exit codes: 0 is pass, 6 fail, 7 undecided. The job
-asks with a key of its commit, so running it again is free and gives the same verdict, even when
-records have arrived meanwhile. With probability 95 % no pass and no fail is wrong, however many
-candidates were tried.
+A team proposes one model after another and runs the same gate on the same holdout each time, from a
+job that uses only the command and its exit codes: 0 is pass, 6 fail, 7 undecided. The commit is the
+key, so running the job again is free and gives the same verdict, even if records have arrived in
+the meantime. With probability 95 % no pass and no fail is wrong, however many candidates were
+tried.
 
     python examples/ci_gate.py [FOLDER]
 """
@@ -22,7 +22,7 @@ import polars as pl
 import surehold as sh
 
 MEANING = {0: "pass: release it", 6: "fail: keep the old one", 7: "undecided: keep the old one"}
-IN_USE = "bmi > 30"  # the model that is in use, as a rule; a score with its threshold is one too
+IN_USE = "bmi > 30"  # the current model, as a rule; a score with a threshold is a rule too
 COMMITS = {  # each commit proposes a rule
     "a1f09c3": "age + 2 * bmi > 115",
     "b77e210": "bmi > 27",
@@ -31,7 +31,7 @@ COMMITS = {  # each commit proposes a rule
 
 
 def patients(count: int, random: np.random.Generator) -> pl.DataFrame:
-    """Age and weight both matter."""
+    """Draw patients; age and weight both matter."""
     age, bmi = random.integers(18, 95, count), random.normal(27, 6, count)
     return pl.DataFrame(
         {"age": age, "bmi": bmi, "ill": age + 2 * bmi + random.normal(0, 6, count) > 115}
@@ -39,7 +39,7 @@ def patients(count: int, random: np.random.Generator) -> pl.DataFrame:
 
 
 def accuracy(rule: str, records: pl.DataFrame) -> float:
-    """How often a rule is right, by looking; the gate never does this."""
+    """Compute how often a rule is right from the records; the gate never does this."""
     return records.sql(
         f"select avg(case when ({rule}) = ill then 1.0 else 0.0 end) from self"
     ).item()
@@ -51,7 +51,7 @@ def better(candidate: str, in_use: str) -> str:
 
 
 def gate(dataset: Path, query: str, limit: float, commit: str) -> int:
-    """What the job runs; its exit code is the verdict."""
+    """Run the job's command; its exit code is the verdict."""
     command = ["gate", str(dataset), query, "--at-least", str(limit), "--key", f"gate-{commit}"]
     return subprocess.run([sys.executable, "-m", "surehold", *command]).returncode
 
@@ -84,7 +84,7 @@ def main(folder: Path) -> None:
             in_use = rule
     assert list(codes.values()) == [0, 6, 7]
 
-    say("the job of commit a1f09c3 runs again, after a thousand more patients: same key, free")
+    say("the job of commit a1f09c3 runs again after a thousand more patients: same key, free")
     with sh.open(path) as opened:
         print(opened.append(patients(1_000, random)))
         before = opened.session().budget.spent
@@ -92,7 +92,7 @@ def main(folder: Path) -> None:
     with sh.open(path) as opened:
         assert opened.session().budget.spent == before
 
-    say("what is in use must stay good: at least 0.7 right, at every round")
+    say("the current model must stay good: at least 0.7 right, at every round")
     assert gate(path, f"({in_use}) = ill", 0.7, "nightly-1") == 0
 
     say("verify: replay every entry, charge, width and byte")

@@ -1,10 +1,11 @@
-"""The main job, end to end: data that grows, an analyst who adapts, answers that hold.
+"""The main use, end to end: data that grows, an analyst who adapts, answers that hold.
 
-A hundred coin flips per record "predict" the outcome: none of them does, so whatever is built from
-them is right half of the time, 50 %. The analyst doesn't know. They ask how often each coin agrees
-with the outcome, turn round those that agree too rarely, and let all of them vote. On the records
-they looked at, the vote does better than it ever will again. Surehold's answer says how far off it
-can be; the plain mean of the same records, with its textbook interval, is wrong.
+Each record has a hundred coin flips and an outcome. None of the coins predicts the outcome, so any
+rule built from them is right half of the time, 50 %. The analyst does not know that. They ask how
+often each coin agrees with the outcome, flip those that agree less than half of the time, and let
+all of them vote. On the records they looked at, the vote does better than it ever will again.
+Surehold's answer says how far off it can be; the plain mean of the same records, with its textbook
+interval, is wrong.
 
 Run it with `make demo`, or: python examples/climb.py FOLDER
 """
@@ -26,13 +27,13 @@ TRUTH = 0.5
 
 
 def records(count: int, random: np.random.Generator) -> pl.DataFrame:
-    """Coins and an outcome that has nothing to do with them."""
+    """Draw coin flips, and an outcome that is independent of them."""
     columns = {f"coin{i:02}": random.random(count) < 0.5 for i in range(COINS)}
     return pl.DataFrame({"outcome": random.random(count) < 0.5, **columns})
 
 
 def vote(favourable: list[bool]) -> str:
-    """A query: does the majority of the coins, each turned the way it agreed, match the outcome?"""
+    """The query: does the majority of the coins, flipped where needed, match the outcome?"""
     turned = (
         f"cast({'' if good else 'not '}coin{i:02} as number)" for i, good in enumerate(favourable)
     )
@@ -44,7 +45,7 @@ def say(text: str) -> None:
 
 
 def main(folder: Path) -> None:
-    sys.stdout.reconfigure(line_buffering=True)  # the commands below write to it as well
+    sys.stdout.reconfigure(line_buffering=True)  # the commands below write to it too
     path = folder / "climb"
     shutil.rmtree(path, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -74,8 +75,8 @@ def main(folder: Path) -> None:
     dataset = sh.open(path)
     session = dataset.session(analyst="climber")
 
-    say("adapt: let all coins vote, each turned the way it seemed to agree")
-    # A careless analyst with the raw records turns the coins by the exact counts.
+    say("adapt: let all coins vote, each flipped the way it seemed to agree")
+    # A careless analyst with the raw records flips the coins by the exact counts.
     outcome = first["outcome"].to_numpy()
     agree = [float((first[f"coin{i:02}"].to_numpy() == outcome).mean()) for i in range(COINS)]
     turned = [share > 0.5 for share in agree]

@@ -1,10 +1,10 @@
-"""A dashboard that everybody looks at every week, while the data grows under it.
+"""A dashboard that a team reads every week while the data grows.
 
-A shop has 40,000 customers on the day its dashboard goes up, and 10,000 more each week. Every week
-the same page is asked again: churn, churn among those who pay, mean spend, countries. Then somebody
-looks closer at whatever looked worst, which is how findings that are not there are found. The
-customers are drawn from a population that this program knows, so it can check what the readers of
-the dashboard can't: how many intervals miss the truth.
+A shop has 40,000 customers on the day its dashboard goes live, and 10,000 more each week. Every
+week the dashboard asks for the same numbers: churn, churn among paying customers, mean spend,
+countries. Then someone takes a closer look at whatever looked worst, which is how people find
+effects that do not exist. This program knows the population that the customers are drawn from, so
+it can check what readers of the dashboard cannot: how many intervals miss the truth.
 
     python examples/dashboard.py [FOLDER]
 """
@@ -35,7 +35,7 @@ OVERALL = PRO * CHURN_PRO + (1 - PRO) * CHURN
 
 
 def customers(count: int, random: np.random.Generator) -> pl.DataFrame:
-    """A week of the shop: nothing depends on country or age."""
+    """Draw customers; nothing depends on country or age."""
     pro = random.random(count) < PRO
     return pl.DataFrame(
         {
@@ -59,20 +59,20 @@ class Checked:
         self.intervals = self.missed = self.plain = self.plain_missed = 0
 
     def interval(self, found: tuple[float, float] | None, truth: float) -> None:
-        if found is None:  # undetermined says nothing, so nothing wrong
+        if found is None:  # an undetermined rate claims nothing
             return
         self.intervals += 1
         self.missed += not found[0] <= truth <= found[1]
 
     def textbook(self, values: pl.Series, truth: float) -> None:
-        """What a plain dashboard prints beside the same number: mean ± 1.96 standard errors."""
+        """Check what a plain dashboard would print: mean ± 1.96 standard errors."""
         mean, error = values.mean(), values.std() / len(values) ** 0.5
         self.plain += 1
         self.plain_missed += abs(mean - truth) > 1.96 * error
 
 
 def look_closer(session: sh.Session, raw: pl.DataFrame, checked: Checked) -> str:
-    """Which country looks worst, and there, which age: the second look follows the first."""
+    """Find the country that looks worst, and then ask about its ages."""
     shares = session.ask_many([sh.rate("churned", f"country = '{name}'") for name in COUNTRIES])
     for name, share in zip(COUNTRIES, shares, strict=True):
         checked.interval(share.interval, OVERALL)
@@ -109,7 +109,7 @@ def main(folder: Path) -> None:
     raw = customers(FIRST, random)
     dataset.append(raw)
 
-    say(f"the page, for {WEEKS} weeks; * is whatever looked worst, and was looked at closer")
+    say(f"the page, for {WEEKS} weeks; * is the country that looked worst and got a closer look")
     print("week  customers  churn          of pro  spend       page costs  worst*")
     costs = []
     for week in range(1, WEEKS + 1):
@@ -135,14 +135,14 @@ def main(folder: Path) -> None:
             dataset.append(new)
             raw = pl.concat([raw, new])
 
-    say("somebody reloads the page: every number was given before at this round, so it is free")
+    say("someone reloads the page: every number was asked before at this round, so it is free")
     before = session.budget.spent
     again = session.ask_many(PAGE.values())
     assert all(answer.recorded for answer in again)
     assert session.budget.spent == before
     print(f"{len(again)} answers, cost {session.budget.spent - before:g}; {session.budget}")
 
-    say("what the readers can't see: the truth")
+    say("what the readers cannot see: the truth")
     print(f"Surehold: {checked.intervals} intervals, {checked.missed} of them wrong")
     print(
         f"the textbook's 95 % intervals of the same numbers: {checked.plain}, "

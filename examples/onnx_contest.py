@@ -1,10 +1,10 @@
-"""A contest on hidden records: strangers send ONNX files, and get a score with a width.
+"""A contest on hidden records: strangers submit ONNX files, and get a score with a width.
 
-Three teams fit models on few, some and many records of their own. A fourth has no idea: it sends
-random models and lets those that scored well vote. A fifth sends a file that would draw random
+Three teams fit models on few, some and many records of their own. A fourth has no model: it submits
+random ones and lets those that scored well vote. A fifth submits a file that would draw random
 numbers, which is refused before any record is read. Nobody sees a hidden record, and the host can
-take files from anybody, since a file can do arithmetic on one row at a time and nothing else. The
-winner is chosen among all files in one selection, at one price.
+accept files from anyone, because a file can only do arithmetic on one row at a time. One selection
+chooses the winner among all files, at one price.
 
     python examples/onnx_contest.py [FOLDER]          (needs the extra `models`)
 """
@@ -36,7 +36,7 @@ def records(count: int, random: np.random.Generator) -> pl.DataFrame:
 
 
 def linear(weights: np.ndarray) -> bytes:
-    """An ONNX file: class 1 where the weighted sum is positive, else class 0."""
+    """Build an ONNX file: class 1 where the weighted sum is positive, else class 0."""
     node = helper.make_node(
         "LinearClassifier",
         ["rows"],
@@ -51,7 +51,7 @@ def linear(weights: np.ndarray) -> bytes:
 
 
 def cheat() -> bytes:
-    """A file that draws numbers instead of computing them."""
+    """Build a file that draws numbers instead of computing them."""
     noise = helper.make_node("RandomNormalLike", ["rows"], ["noise"])
     node = onnx.ModelProto.FromString(linear(TRUE)).graph.node[0]
     node.input[0] = "noise"
@@ -67,8 +67,8 @@ def _file(nodes: list[onnx.NodeProto]) -> bytes:
     return helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
 
 
-def fitted(own: pl.DataFrame) -> np.ndarray:
-    """What a team makes of its own records: least squares will do."""
+def fit(own: pl.DataFrame) -> np.ndarray:
+    """Fit a team's own records; least squares is enough."""
     return np.linalg.lstsq(own[FEATURES].to_numpy(), 2.0 * own["y"].to_numpy() - 1, rcond=None)[0]
 
 
@@ -86,30 +86,30 @@ def main(folder: Path) -> None:
     host = sh.create(path, plan=plan, columns={"y": "bool", **dict.fromkeys(FEATURES, "float")})
     print(host.append(records(HIDDEN, random)))
     host.limit_models(sh.ModelLimits(seconds_per_block=10, seconds_in_all=60))
-    print(f"room for {plan.paces.at_n0:,} answers at once")
+    print(f"the plan allows {plan.paces.at_n0:,} answers now")
 
-    say("three teams send what they fitted on records of their own")
-    sent = {f"team-{own}": fitted(records(own, random)) for own in (10, 40, 4_000)}
+    say("three teams submit models fitted on their own records")
+    submitted = {f"team-{own}": fit(records(own, random)) for own in (10, 40, 4_000)}
     board = {}
-    for team, weights in sent.items():
+    for team, weights in submitted.items():
         session = host.session(analyst=team)
         board[team] = session.ask(sh.accuracy(linear(weights), **ABOUT), key=f"{team}/1")
         print(f"{team:10} {board[team]}")
 
-    say(f"a fourth sends {GUESSES} random models and lets the better ones vote")
+    say(f"a fourth submits {GUESSES} random models and lets the better ones vote")
     session = host.session(analyst="guesser")
     guesses = random.normal(size=(GUESSES, len(TRUE)))
     scores = session.ask_many([sh.accuracy(linear(guess), **ABOUT) for guess in guesses])
     signs = np.sign([score.value - 0.5 for score in scores])
-    sent["guesser"] = signs @ guesses
-    board["guesser"] = session.ask(sh.accuracy(linear(sent["guesser"]), **ABOUT))
+    submitted["guesser"] = signs @ guesses
+    board["guesser"] = session.ask(sh.accuracy(linear(submitted["guesser"]), **ABOUT))
     print(f"guesser    {board['guesser']}   after {GUESSES} answers for its random models")
 
-    say("a fifth sends a file that draws random numbers")
+    say("a fifth submits a file that draws random numbers")
     before = session.budget.spent
     try:
         host.session(analyst="cheat").ask(sh.accuracy(cheat(), **ABOUT))
-        raise AssertionError("it was answered")
+        raise AssertionError("the file was accepted")
     except sh.InvalidInput as refusal:
         print(refusal)
     assert session.budget.spent == before  # refused before a record was read, so not charged
@@ -118,7 +118,7 @@ def main(folder: Path) -> None:
     jury = host.session(analyst="jury")
     choice = jury.ask(
         sh.select(
-            {team: sh.accuracy(linear(weights), **ABOUT) for team, weights in sent.items()},
+            {team: sh.accuracy(linear(weights), **ABOUT) for team, weights in submitted.items()},
             best="highest",
             price=16,
         )
@@ -129,7 +129,9 @@ def main(folder: Path) -> None:
     say("a million fresh records, which only this program has")
     fresh = records(1_000_000, random)
     block, y = fresh[FEATURES].to_numpy(), fresh["y"].to_numpy()
-    truth = {team: float(((block @ weights > 0) == y).mean()) for team, weights in sent.items()}
+    truth = {
+        team: float(((block @ weights > 0) == y).mean()) for team, weights in submitted.items()
+    }
     for team, score in board.items():
         held = score.interval[0] <= truth[team] <= score.interval[1]
         print(f"{team:10} {truth[team]:.3f}   {'within' if held else 'outside'} its interval")

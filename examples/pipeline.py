@@ -1,12 +1,12 @@
-"""Records arrive as a stream, the process that feeds them is killed, and nothing counts twice.
+"""Records arrive as a stream, the worker that appends them is killed, and nothing counts twice.
 
-A producer drops one NDJSON file a day into a folder. A worker appends each file, asks the question
-of the day, and writes a line into a report. It is killed twice, at the worst moments: when an
-append is durable but not yet heard of, and when an answer is. It keeps no notes. Appends are all or
-none, so the number of records in the dataset says which files are in. The question is asked with a
-key, so that the answer that was lost is told again, uncharged, although more records have arrived
-by then. One file has a bad record, which is mended and not dropped: what is appended must not
-depend on what records hold.
+A producer writes one NDJSON file per day to a folder. A worker appends each file, asks the question
+of the day, and adds a line to a report. It is killed twice, at the worst moments: when an append is
+durable but not yet acknowledged, and when an answer is. The worker keeps no state. An append is
+kept completely or not at all, so the number of records in the dataset says which files are in. The
+question has a key, so the lost answer is returned again, uncharged, although more records have
+arrived by then. One file has a bad record, which is repaired and not dropped: what is appended must
+not depend on record values.
 
     python examples/pipeline.py [FOLDER]
 """
@@ -36,7 +36,7 @@ QUESTION = "bought and phone"
 
 
 def produce(spool: Path, random: np.random.Generator) -> None:
-    """A file a day: visits to a shop, one JSON object a line."""
+    """Write a file per day: visits to a shop, one JSON object per line."""
     for day in range(1, DAYS + 1):
         phone = random.random(DAILY) < 0.5
         bought = random.random(DAILY) < np.where(phone, 0.2, 0.4)
@@ -60,20 +60,20 @@ def records_in(file: Path) -> int:
 
 
 def feed(dataset: sh.Dataset, file: Path) -> None:
-    """Append one file; a bad record is mended as the custodian decided beforehand."""
+    """Append one file; repair a bad record by a rule that was fixed beforehand."""
     try:
         print(f"  {file.name}: {dataset.append(file)}")
     except sh.BadRecord as error:
         print(f"  {file.name}: {error}")
-        mended = file.read_text().replace('"n/a"', "null")  # a missing value is a value too
-        file.write_text(mended)
-        print(f"  {file.name}, mended: {dataset.append(file)}")
+        repaired = file.read_text().replace('"n/a"', "null")  # a missing value is allowed
+        file.write_text(repaired)
+        print(f"  {file.name}, repaired: {dataset.append(file)}")
 
 
 def work(folder: Path, kill: str) -> None:
-    """Everything that is in the spool and not yet done; safe to start again at any time."""
+    """Process whatever is in the spool and not done yet; safe to restart at any time."""
 
-    def perhaps_die(moment: str) -> None:
+    def die_if_due(moment: str) -> None:
         if kill == moment:
             print(f"  killed: {moment}", flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
@@ -86,16 +86,16 @@ def work(folder: Path, kill: str) -> None:
         for day, file in enumerate(sorted((folder / "spool").glob("day-*.ndjson")), start=1):
             after = before + records_in(file)
             if dataset.n < after:
-                assert dataset.n == before  # a whole number of files, always
+                assert dataset.n == before  # always whole files
                 feed(dataset, file)
-                perhaps_die(f"day {day}, after the append")
+                die_if_due(f"day {day}, after the append")
             before = after
             if after < dataset.plan.n0 or file.name in reported:
                 continue
             answer = session.ask(QUESTION, key=f"daily/{file.name}")
-            perhaps_die(f"day {day}, after the answer")
-            told = "told again, free" if answer.recorded else "charged"
-            print(f"  {file.name}: {answer}  ({told})")
+            die_if_due(f"day {day}, after the answer")
+            cost = "recorded, free" if answer.recorded else "charged"
+            print(f"  {file.name}: {answer}  ({cost})")
             with report.open("a") as lines:
                 lines.write(f"{file.name} {answer.value:.3f} n={answer.round}\n")
 
@@ -116,7 +116,7 @@ def main(folder: Path) -> None:
     plan = sh.plan(n0=2 * DAILY, n=20 * DAILY, alpha=0.1, beta=0.05)
     sh.create(folder / "visits", plan=plan, columns=COLUMNS).close()
     produce(folder / "spool", np.random.default_rng(20261119))
-    print(f"{plan.paces.evenly:,} answers fit if asked evenly; {DAYS} files are on their way")
+    print(f"{plan.paces.evenly:,} answers fit if asked evenly; {DAYS} files will arrive")
 
     for run, kill in enumerate(KILLS, start=1):
         say(f"run {run} of the worker (to be killed: {kill})")
@@ -124,7 +124,7 @@ def main(folder: Path) -> None:
         ended = subprocess.run(worker).returncode
         assert ended == (0 if kill == "never" else -signal.SIGKILL)
         if kill.endswith("after the answer"):
-            say("while it is down, somebody feeds the next file by hand")
+            say("while it is down, someone appends the next file by hand")
             with sh.open(folder / "visits") as dataset:
                 feed(dataset, folder / "spool" / "day-06.ndjson")
 
@@ -136,8 +136,10 @@ def main(folder: Path) -> None:
             f"{dataset.n:,} records, {answers} answers charged, {len(report)} lines in the report"
         )
         assert dataset.n == DAYS * DAILY
-        assert answers == len(report) == DAYS - 1  # from the second file on there are enough
-        assert dataset.transcript[3].round == 5 * DAILY  # day 5, though told when day 6 was in
+        assert (
+            answers == len(report) == DAYS - 1
+        )  # from the second file on there are enough records
+        assert dataset.transcript[3].round == 5 * DAILY  # day 5, although day 6 had been appended
 
         say("verify: replay every entry, charge, width and byte")
         print(dataset.verify())

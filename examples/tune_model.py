@@ -1,12 +1,12 @@
-"""An agent that tunes a model against the same records until the budget says stop.
+"""An agent that tunes a model against the same records until the budget is spent.
 
-The agent has a linear rule with whole weights and no idea which are right. It changes one weight,
-asks whether the new rule is better than the old one, keeps it if so, and does it again: each
-question depends on all answers before. Records keep arriving, and the agent paces itself, as later
-questions cost less. A quote, which is free, tells it how many answers are left; it keeps two back.
-With these it asks how good its rule is, and how much better than the first one. Both answers hold,
-however hard the records were used. A million fresh records, which only this program has, tell the
-truth.
+The agent has a linear rule with integer weights and does not know which are right. It changes one
+weight, asks whether the new rule is better than the old one, keeps it if so, and repeats: each
+question depends on all earlier answers. Records keep arriving, and the agent paces itself, because
+later questions cost less. A free quote says how many answers are left; the agent keeps two in
+reserve. With these it asks how good its rule is, and how much better than the first one. Both
+answers hold, however hard the records were used. A million fresh records, which only this program
+has, show the truth.
 
     python examples/tune_model.py [FOLDER]
 """
@@ -26,11 +26,11 @@ TRUE = np.array([3, -2, 2, 1, -1, 0, 0, 0])  # what the agent does not know
 FEATURES = [f"x{i}" for i in range(len(TRUE))]
 FIRST, ARRIVING, LAST = 50_000, 5_000, 100_000
 PACE = 20  # questions at each round
-KEPT_BACK = 2  # answers, for the questions at the end
+RESERVED = 2  # answers, for the final questions
 
 
 def records(count: int, random: np.random.Generator) -> pl.DataFrame:
-    """Eight features, of which five matter, and an outcome with some noise in it."""
+    """Draw eight features, five of which matter, and a noisy outcome."""
     block = random.normal(size=(count, len(TRUE)))
     outcome = block @ TRUE + random.normal(size=count) > 0
     return pl.DataFrame({"outcome": outcome, **dict(zip(FEATURES, block.T, strict=True))})
@@ -42,11 +42,11 @@ def right(weights: np.ndarray) -> str:
     return f"({terms} > 0) = outcome"
 
 
-def mutated(weights: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """One weight up or down by one; never all of them zero."""
+def mutate(weights: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Change one weight by one; never make all of them zero."""
     new = weights.copy()
     new[random.integers(len(new))] += random.choice([-1, 1])
-    return new if new.any() else mutated(weights, random)
+    return new if new.any() else mutate(weights, random)
 
 
 def say(text: str) -> None:
@@ -67,16 +67,16 @@ def main(folder: Path) -> None:
     agent = dataset.session(analyst="agent")
     print(f"{plan.paces.at_n0:,} answers fit at once, {plan.paces.evenly:,} as the records arrive")
 
-    say("tune: change a weight, ask whether it is better, keep it if it seems so")
+    say("tune: change a weight, ask whether it is better, keep it if it seems better")
     first = weights = np.array([0, 0, 0, 0, 0, 1, 1, 1])  # no better than a coin
     tried, asked, kept = {tuple(weights)}, 0, 0
     while True:
-        new = mutated(weights, random)
+        new = mutate(weights, random)
         while tuple(new) in tried:
-            new = mutated(new, random)
+            new = mutate(new, random)
         tried.add(tuple(new))
         question = sh.difference(right(new), right(weights))
-        if agent.quote(question).answers_left <= KEPT_BACK:
+        if agent.quote(question).answers_left <= RESERVED:
             break
         gain = agent.ask(question)
         asked += 1
@@ -105,13 +105,13 @@ def main(folder: Path) -> None:
     assert final.interval[0] <= truth <= final.interval[1]
     assert better.interval[0] <= truth - start <= better.interval[1]
     assert better.interval[0] > 0
-    assert agent.answers_left(dataset.n) < KEPT_BACK
-    print("both are within their intervals, and all of the second is above 0: it is better")
+    assert agent.answers_left(dataset.n) < RESERVED
+    print("both are within their intervals, and the whole second interval is above 0: it is better")
 
     say("one question too many")
     try:
         while True:
-            agent.ask(right(mutated(weights, random)))
+            agent.ask(right(mutate(weights, random)))
     except sh.BudgetExhausted as refusal:
         print(refusal)
 
