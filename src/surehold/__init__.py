@@ -1,7 +1,7 @@
 """Surehold: answers that stay valid however often growing data is asked.
 
->>> import surehold
->>> surehold.plan(n0=10_000, n=30_000, alpha=0.1, beta=0.05).max_queries
+>>> import surehold as sh
+>>> sh.plan(n0=10_000, n=30_000, alpha=0.1, beta=0.05).max_queries
 642
 """
 
