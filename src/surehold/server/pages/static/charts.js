@@ -87,7 +87,7 @@ export function budgetChart(rounds, status, wide) {
     marginLeft: 48,
     marginRight: 16,
     x: { domain, label: null, tickFormat: short, ticks: Math.max(2, Math.floor(wide / 90)) },
-    y: { domain: [0, 1.04], label: null, tickFormat: (share) => `${Math.round(100 * share)}%`, ticks: 5, grid: true },
+    y: { domain: [0, 1.04], label: null, tickFormat: ".0%", ticks: 5, grid: true },
     marks: [
       Plot.areaY(steps, { x: "round", y: "spent", curve: "step-after", fill: "var(--holds)", fillOpacity: 0.14 }),
       Plot.lineY(steps, { x: "round", y: "spent", curve: "step-after", stroke: "var(--holds)", strokeWidth: 2 }),

@@ -50,7 +50,7 @@ class View {
     this.values = {
       n0: said("n0") ?? plan.n0 ?? 20_000,
       n: said("n") ?? plan.n ?? 200_000,
-      alpha: said("alpha") ?? plan.alpha ?? tidy(plan.width ?? 0.1),
+      alpha: said("alpha") ?? plan.alpha ?? valueAt(FIELDS.alpha, stepOf(FIELDS.alpha, plan.width ?? 0.1)),
       queries: said("queries") ?? plan.queries ?? 1000,
       beta: said("beta") ?? plan.beta ?? 0.05,
       batches: said("batches") ?? (linked ? null : plan.batches),
@@ -103,7 +103,7 @@ class View {
     const place = (value, from) => {
       // Do not snap a slider that is being moved to the rounded value: arrow keys would never get
       // away from it.
-      if (from !== range) range.value = Math.round((STEPS * Math.log(value / field.low)) / Math.log(field.high / field.low));
+      if (from !== range) range.value = stepOf(field, value);
       range.setAttribute("aria-valuetext", field.words(value));
       words.textContent = field.words(value);
     };
@@ -114,7 +114,7 @@ class View {
       this.hold(name);
       this.changed();
     };
-    range.addEventListener("input", () => set(this.at(field, Number(range.value)), range));
+    range.addEventListener("input", () => set(valueAt(field, Number(range.value)), range));
     exact.addEventListener("input", () => {
       const value = Number(exact.value.replaceAll(/[,_\s]/g, ""));
       const fine = value > 0 && Number.isFinite(value) && (!field.whole || Number.isInteger(value)) && (field.whole || value < 1);
@@ -127,13 +127,6 @@ class View {
     const box = h("div", { class: "slider" }, h("label", { for: `slider-${name}` }, field.label), h("div", { class: "both" }, range, exact), words);
     this.controls[name].box = box;
     return box;
-  }
-
-  /** The value at a step of a slider, rounded to two or three digits. */
-  at(field, step) {
-    const value = field.low * (field.high / field.low) ** (step / STEPS);
-    const rounded = Number(value.toPrecision(field.whole && value < 100 ? 3 : 2));
-    return field.whole ? Math.max(Math.round(rounded), 1) : rounded;
   }
 
   /** Keep n0 at most n by moving the other one along. */
@@ -236,7 +229,14 @@ class View {
   }
 }
 
-/** A width rounded to two digits, as the start of a slider. */
-function tidy(value) {
-  return Number(value.toPrecision(2));
+/** The value at a step of a slider, rounded to two or three digits. */
+function valueAt(field, step) {
+  const value = field.low * (field.high / field.low) ** (step / STEPS);
+  const rounded = Number(value.toPrecision(field.whole && value < 100 ? 3 : 2));
+  return field.whole ? Math.max(Math.round(rounded), 1) : rounded;
+}
+
+/** The step of a slider that is nearest to a value. */
+function stepOf(field, value) {
+  return Math.round((STEPS * Math.log(value / field.low)) / Math.log(field.high / field.low));
 }

@@ -14,7 +14,7 @@ export function refusalBox(refusal, again = null) {
   // Some messages name their kind first ("invalid query: ..."); the status gives the others a title.
   const [, kind, rest] = /^([a-z]+ [a-z]+): (.*)$/s.exec(refusal.message) ?? [];
   const title = { 0: "Offline:", 409: "Not ready:" }[refusal.status] ?? "Refused:";
-  const wait = refusal.retryAfter == null ? null : ` Try again in ${Math.ceil(refusal.retryAfter)} s.`;
+  const wait = refusal.retryAfter == null ? null : ` Try again in ${refusal.retryAfter} s.`;
   return h(
     "div",
     { class: "notice trouble" },
