@@ -6,9 +6,11 @@ NumPy's numbers are recognised without importing it: they are registered with :m
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from decimal import Decimal
-from numbers import Integral, Real
+from fractions import Fraction
+from numbers import Integral, Rational, Real
 
 from surehold.errors import InvalidInput
 
@@ -20,6 +22,15 @@ LARGEST_BATCHES = 10**6
 
 SMALLEST_BETA = 1e-30
 """Below it a probability is not worth the digits, and double precision starts to run out."""
+
+
+LONGEST_FRACTION = 100
+"""Characters of a number that is kept exactly."""
+
+# An exponent of two digits at most: "1e999999999" would fill the memory.
+_FRACTION = re.compile(
+    r"[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)(e[+-]?\d{1,2})?)", re.ASCII | re.IGNORECASE
+)
 
 
 def check_number(
@@ -67,6 +78,39 @@ def check_share(name: str, value: object) -> float:
     """Return a share of the budget as a float above 0 and up to 1, or raise."""
     required = "a share of the budget, above 0 and up to 1 (0.25 is a quarter)"
     return check_number(name, value, required, lambda x: 0.0 < x <= 1.0)
+
+
+def check_fraction(
+    name: str,
+    value: object,
+    required: str,
+    is_allowed: Callable[[Fraction], bool] = lambda number: True,
+) -> Fraction:
+    """Return ``value`` as the exact fraction that its text says, or raise; 0.1 is 1/10.
+
+    >>> check_fraction("expect", "0.83", "a number"), check_fraction("expect", 0.1, "a number")
+    (Fraction(83, 100), Fraction(1, 10))
+    """
+    if isinstance(value, bool) or not isinstance(value, str | Real | Decimal):
+        raise InvalidInput(name, required, value)
+    if isinstance(value, Rational):
+        number = Fraction(int(value.numerator), int(value.denominator))
+    else:
+        # NumPy's numbers show their type in repr(), so they become floats first.
+        text = value.strip() if isinstance(value, str) else str(_plain_number(value))
+        if not (len(text) <= LONGEST_FRACTION and _FRACTION.fullmatch(text)):
+            raise InvalidInput(name, required, value)
+        try:
+            number = Fraction(text)
+        except ZeroDivisionError:
+            raise InvalidInput(name, required, value) from None
+    if not is_allowed(number):
+        raise InvalidInput(name, required, value)
+    return number
+
+
+def _plain_number(value: Real | Decimal) -> object:
+    return value if isinstance(value, Decimal) else float(value)
 
 
 def check_whole(name: str, value: object, least: float = -math.inf, most: float = math.inf) -> int:

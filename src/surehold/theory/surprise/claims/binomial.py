@@ -1,0 +1,95 @@
+"""Claim (a) for 0/1 values: exact binomial tails, at one round."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from scipy.special import betaincinv
+
+from surehold.theory.surprise.claims.base import ROUNDING, Rough, Statistic, rejects
+from surehold.theory.surprise.digits import beta_fraction, log_beta
+from surehold.theory.surprise.levels import Level
+
+_UNDERFLOW = 690.0
+
+
+@dataclass(frozen=True)
+class BinomialTail(Statistic):
+    """-ln of the binomial tail at the data (Surprise, section 3a).
+
+    Below the mean it is the upper tail ``Pr_p[Bin(t, p) >= S]``, above it the lower one: p is in
+    the interval while both are at least e^-l.
+
+    >>> round(BinomialTail(1005, 2000).rough(0.5, 0.5).value, 9)
+    0.866890721
+    """
+
+    count: int
+    t: int
+
+    @property
+    def centre(self) -> Fraction:
+        """The mean over the records."""
+        return Fraction(self.count, self.t)
+
+    def rough(self, p: float, q: float) -> Rough:
+        """In doubles."""
+        if p * self.t <= self.count:
+            return log_tail(self.count, self.t, p, q)
+        return log_tail(self.t - self.count, self.t, q, p)
+
+    def exact(self, p: Decimal) -> Decimal:
+        """To more than thirty digits."""
+        if p * self.t <= self.count:
+            return exact_log_tail(self.count, self.t, p)
+        return exact_log_tail(self.t - self.count, self.t, 1 - p)
+
+    def guess(self, level: float, upper: bool) -> float | None:
+        """A quantile of the beta law, where e^-l is a number at all."""
+        if level > _UNDERFLOW:
+            return None
+        count = self.t - self.count if upper else self.count
+        end = float(betaincinv(count, self.t - count + 1, math.exp(-level))) if count else 0.0
+        return 1.0 - end if upper else end
+
+
+def log_tail(count: int, t: int, p: float, q: float) -> Rough:
+    """-ln Pr[Bin(t, p) >= count] in doubles for p <= count/t, in logarithms throughout.
+
+    Surprise, section 3a.
+    The tail is I_p(count, t - count + 1), whose continued fraction converges up to the mean.
+    """
+    if count == 0:
+        return Rough(0.0, 0.0)
+    a, b = float(count), float(t - count + 1)
+    terms = (
+        *(-a * math.log(p), -b * math.log(q), math.log(a)),
+        *(math.lgamma(a), math.lgamma(b), -math.lgamma(a + b)),
+    )
+    value = math.fsum(terms) - math.log(beta_fraction(a, b, p, 2.0**-52))
+    return Rough(value, ROUNDING * (math.fsum(map(abs, terms)) + t))
+
+
+def exact_log_tail(count: int, t: int, p: Decimal) -> Decimal:
+    """-ln Pr[Bin(t, p) >= count] to more than thirty digits (Surprise, section 3a)."""
+    if count == 0:
+        return Decimal(0)
+    a, b = Decimal(count), Decimal(t - count + 1)
+    fraction = beta_fraction(a, b, p, Decimal("1e-45"))
+    return log_beta(a, b) + a.ln() - a * p.ln() - b * (1 - p).ln() - fraction.ln()
+
+
+def is_better(better: int, different: int, level: Level) -> bool:
+    """McNemar's test: is the new one of two models better? (Surprise, section 3e).
+
+    Of the records on which exactly one of them is right, the new one is on ``better``. Passes if
+    ``Pr[Bin(m, 1/2) >= S] <= e^-l`` with l = L, as this has one side.
+
+    >>> is_better(40, 50, Level(Fraction(20), 0)), is_better(27, 50, Level(Fraction(20), 0))
+    (True, False)
+    """
+    half = Fraction(1, 2)
+    return 2 * better > different and rejects(BinomialTail(better, different), half, level)

@@ -1,0 +1,126 @@
+"""Levels: how improbable a claim's miss must be, as ``l`` in e^-l.
+
+Surprise, section 2: a claim with share v, registered when ``spent`` had been spent, needs
+``Pr[miss] <= beta v exp(-spent)``, and in a block of weight u that times u. So l is the logarithm
+of a fraction plus a whole number of units, and this is how it is kept: exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, Literal
+
+from surehold.errors import InvalidInput
+from surehold.theory.surprise.digits import decimal_of, precise, text_of
+from surehold.theory.surprise.prices import UNITS
+
+Rounds = Literal["once", "always", "both"]
+
+
+@dataclass(frozen=True)
+class Level:
+    """l = ln(factor) + spent, with spent in units of 2^-64 nat.
+
+    >>> print(Level(Fraction(1680), 0))
+    7.4265490723973046088
+    """
+
+    factor: Fraction
+    spent: int
+
+    def __post_init__(self) -> None:
+        """A level below 0 would claim nothing."""
+        if self.factor < 1 or self.spent < 0:
+            raise InvalidInput("level", "at least 0", f"ln({self.factor}) + {self.spent} units")
+
+    @cached_property
+    def exact(self) -> Decimal:
+        """To fifty digits."""
+        return _exact(self.factor, self.spent)
+
+    @cached_property
+    def nats(self) -> float:
+        """As a double."""
+        return float(self.exact)
+
+    def times(self, factor: Fraction | int) -> Level:
+        """The level with another factor in the logarithm."""
+        return Level(self.factor * factor, self.spent)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the ledger keeps: text, as the numbers are exact."""
+        return {"factor": str(self.factor), "spent": str(self.spent)}
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> Level:
+        """Read what :meth:`to_dict` wrote."""
+        return cls(Fraction(given["factor"]), int(given["spent"]))
+
+    def __str__(self) -> str:
+        return text_of(self.exact)
+
+
+@dataclass(frozen=True)
+class ClaimLevels:
+    """The two levels of a question: of its claim (a) at its first round, and (b) at all others.
+
+    A question that claims only one of them has None for the other. It keeps them for good.
+    """
+
+    first: Level | None
+    other: Level | None
+
+    def at(self, is_first_round: bool) -> Level | None:
+        """The level for an answer at the round of the first answer, or at another one."""
+        return self.first if is_first_round and self.first else self.other
+
+
+def claim_level(
+    beta: Fraction, share: Fraction, spent: int, block_weight: Fraction = Fraction(1)
+) -> Level:
+    """L = ln(1/(beta v u)) + spent (Surprise, sections 2, 3 and 3f).
+
+    >>> print(claim_level(Fraction(1, 20), Fraction(1, 21), 0))
+    6.0402547112774139899
+    """
+    for name, number in (("beta", beta), ("share", share), ("block_weight", block_weight)):
+        if not 0 < number <= 1:
+            raise InvalidInput(name, "above 0 and at most 1", str(number))
+    return Level(1 / (beta * share * block_weight), spent)
+
+
+def question_levels(level: Level, rounds: Rounds, *, one_sided: bool = False) -> ClaimLevels:
+    """What a question with the level L of its whole share claims (Surprise, section 3).
+
+    ``once`` puts all of the share on claim (a), which has two sides unless it is ``one_sided``:
+    l = L + ln 2. ``always`` puts all of it on (b): l = L. ``both`` halves it.
+
+    >>> both = question_levels(claim_level(Fraction(1, 20), Fraction(1, 21), 0), "both")
+    >>> print(both.first, both.other)
+    7.4265490723973046088 6.7334018918373592994
+    """
+    sides = 1 if one_sided else 2
+    if rounds == "once":
+        return ClaimLevels(level.times(sides), None)
+    if rounds == "always":
+        return ClaimLevels(None, level)
+    return ClaimLevels(level.times(2 * sides), level.times(2))
+
+
+def selection_level(level: Level, candidates: int) -> Level:
+    """l = L + ln(m - 1) for the best of m at equal weights (Surprise, section 3c)."""
+    return level.times(max(candidates - 1, 1))
+
+
+def selection_level_at(level: Level, weight: Fraction) -> Level:
+    """l = L + ln(1/pi_i) for the chosen candidate at unequal weights (Surprise, section 3c)."""
+    return level.times(1 / weight)
+
+
+@lru_cache(maxsize=4096)
+def _exact(factor: Fraction, spent: int) -> Decimal:
+    with precise():
+        return decimal_of(factor).ln() + Decimal(spent) / UNITS
