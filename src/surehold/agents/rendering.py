@@ -7,18 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from surehold import errors
 from surehold.agents.language import LANGUAGE
-from surehold.errors import (
-    AccessDenied,
-    BudgetExhausted,
-    EvaluationFailed,
-    InvalidInput,
-    InvalidQuery,
-    NotReady,
-    ServiceFailed,
-    StorageFailed,
-    SureholdError,
-)
+from surehold.errors import SureholdError
 from surehold.formatting import percent, several, width
 from surehold.planning import Plan
 from surehold.session import (
@@ -266,28 +257,28 @@ def of_error(error: SureholdError) -> str:
 
 def _advice(error: SureholdError) -> str:
     match error:
-        case BudgetExhausted(more_records=None):
+        case errors.BudgetExhausted(more_records=None):
             return f"This refusal is final. {_NOT_AGAIN} {_SMALLER}"
-        case BudgetExhausted(more_records=0):
+        case errors.BudgetExhausted(more_records=0):
             return (
                 f"This refusal is final at this round. {_NOT_AGAIN} It would fit at {_LATER}. "
                 f"{_SMALLER}"
             )
-        case BudgetExhausted():
+        case errors.BudgetExhausted():
             more = several(error.more_records or 0, "more record")
             return (
                 f"This refusal is final at this round. {_NOT_AGAIN} It would fit after {more}. "
                 f"{_SMALLER}"
             )
-        case NotReady():
+        case errors.NotReady():
             return f"Nothing was charged. {_readiness(error.numbers)}"
-        case AccessDenied():
+        case errors.AccessDenied():
             return "This is final for you; do not look for another way to the records."
-        case InvalidQuery() | InvalidInput():
+        case errors.InvalidQuery() | errors.InvalidInput():
             return "Nothing was charged. Correct the arguments; describe has columns and language."
-        case EvaluationFailed():
+        case errors.EvaluationFailed():
             return "The charge stands. Call again with the same arguments: it is not charged again."
-        case StorageFailed() | ServiceFailed():
+        case errors.StorageFailed() | errors.ServiceFailed():
             return (
                 "If you gave a key, call again with the same key: an answer that was already "
                 "charged comes back without a second charge. If you gave none, read the "

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from surehold import __version__
+from surehold import __version__, errors
 from surehold.cli.ask import ask, quote
 from surehold.cli.create import append, create
 from surehold.cli.decide import gate, score, select
@@ -17,32 +17,21 @@ from surehold.cli.plan import plan
 from surehold.cli.reproduce import reproduce
 from surehold.cli.serve import serve, token
 from surehold.cli.types import HELP, InOrder
-from surehold.errors import (
-    AccessDenied,
-    BadRecord,
-    BudgetExhausted,
-    InvalidInput,
-    InvalidQuery,
-    LedgerCorrupt,
-    NotApplicable,
-    NotReady,
-    RequestRefused,
-    SureholdError,
-)
+from surehold.errors import SureholdError
 
 __all__ = ["exit_code", "main", "surehold"]
 
 
 _EXIT_CODES: dict[type[SureholdError], int] = {
-    InvalidInput: 2,
-    InvalidQuery: 2,
-    BadRecord: 2,
-    NotApplicable: 2,
-    BudgetExhausted: 3,
-    LedgerCorrupt: 4,
-    NotReady: 5,
-    AccessDenied: 8,  # 6 and 7 are a gate's
-    RequestRefused: 2,
+    errors.InvalidInput: 2,
+    errors.InvalidQuery: 2,
+    errors.BadRecord: 2,
+    errors.NotApplicable: 2,
+    errors.BudgetExhausted: 3,
+    errors.LedgerCorrupt: 4,
+    errors.NotReady: 5,
+    errors.AccessDenied: 8,  # 6 and 7 are a gate's
+    errors.RequestRefused: 2,
 }
 
 

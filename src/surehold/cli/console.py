@@ -231,22 +231,12 @@ def playing() -> Iterator[Callable[[int, int], None]]:
 
 
 def _bars() -> Progress:
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    about = progress.TextColumn("{task.description}"), progress.BarColumn()
+    left = progress.MofNCompleteColumn(), progress.TimeRemainingColumn()
+    return progress.Progress(*about, *left, console=Console(stderr=True), transient=True)
 
 
 def _show(renderable: object) -> None:

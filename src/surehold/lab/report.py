@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from scipy.special import betaincinv
 
+from surehold.display import Shown
 from surehold.lab.setting import Setting
 
 CONFIDENCE = 0.95
@@ -34,7 +35,7 @@ def clopper_pearson(
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Shown):
     """One attacker against one defender.
 
     ``covered`` of ``repeats`` analyses had no answer outside its interval. ``asked`` and
@@ -70,11 +71,8 @@ class Row:
         return self.reason is None and high < 1.0 - beta
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         low, high = self.coverage
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        values["last"] = [list(claim) for claim in self.last]
-        return {**values, "coverage_low": low, "coverage_high": high}
+        return {**super().to_dict(), "coverage_low": low, "coverage_high": high}
 
 
 @dataclass(frozen=True)

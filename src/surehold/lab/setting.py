@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from surehold.checks import check_probability, check_whole
+from surehold.display import Shown
 from surehold.errors import InvalidInput
 
 _MOST_BYTES = 2**30  # of features; some attacks hold four times as much
@@ -13,7 +13,7 @@ _MOST_RECORDS = 10**8
 
 
 @dataclass(frozen=True)
-class Setting:
+class Setting(Shown):
     """Data that grows from n0 to n records, of which up to ``queries`` are asked.
 
     Each defender is to answer within ``alpha``, if it is one that can choose, all answers together
@@ -54,7 +54,3 @@ class Setting:
     def visits(self, count: int) -> list[int]:
         """``count`` occasions to ask: at as many sizes, or all at the only one."""
         return self.stops(count) if self.grows else [self.n] * count
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from surehold.checks import check_whole
+from surehold.display import Shown
 from surehold.errors import InvalidInput
 from surehold.theory.certificates import CERTIFICATES, Batches
 
@@ -19,7 +20,7 @@ CURVES = tuple(name for name in CERTIFICATES if name != "adaptive")
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Shown):
     """One point of one curve; ``value`` is None where the bound says nothing."""
 
     figure: str
@@ -28,10 +29,6 @@ class Row:
     n0: int
     n: int
     value: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, as CSV and JSON have them."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

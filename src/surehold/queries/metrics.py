@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 from surehold.errors import InvalidInput
@@ -24,6 +24,12 @@ MetricName: TypeAlias = Literal[
 ]
 METRICS: tuple[str, ...] = get_args(MetricName)
 """Every metric that a model can be scored by."""
+_WITHOUT_OPTIONS: dict[str, Callable[..., Query]] = {
+    "accuracy": accuracy,
+    "auc": auc,
+    "brier": brier,
+    "confusion": confusion,
+}
 
 
 def score(
@@ -46,17 +52,10 @@ def score(
         "classes": classes,
         "takes": takes,
     }
+    if metric not in METRICS:
+        raise InvalidInput("metric", f"one of {', '.join(METRICS)}", metric)
     if metric in LOSSES:
         return loss(model, kind=metric, low=low, high=high, most=most, **about)
-    match metric:
-        case "accuracy":
-            return accuracy(model, **about)
-        case "auc":
-            return auc(model, **about)
-        case "brier":
-            return brier(model, **about)
-        case "confusion":
-            return confusion(model, **about)
-        case "calibration":
-            return calibration(model, bins=bins, **about)
-    raise InvalidInput("metric", f"one of {', '.join(METRICS)}", metric)
+    if metric == "calibration":
+        return calibration(model, bins=bins, **about)
+    return _WITHOUT_OPTIONS[metric](model, **about)

@@ -8,15 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surehold import errors
-from surehold.errors import (
-    AccessDenied,
-    EvaluationFailed,
-    InvalidInput,
-    RequestRefused,
-    ServiceFailed,
-    StorageFailed,
-    SureholdError,
-)
+from surehold.errors import InvalidInput, ServiceFailed, SureholdError
 
 STATUSES: dict[type[SureholdError], int] = {
     InvalidInput: 422,
@@ -27,8 +19,8 @@ STATUSES: dict[type[SureholdError], int] = {
     errors.BudgetExhausted: 402,
     errors.NotReady: 409,
     errors.MissingExtra: 501,
-    StorageFailed: 503,
-    EvaluationFailed: 503,
+    errors.StorageFailed: 503,
+    errors.EvaluationFailed: 503,
     errors.LedgerCorrupt: 500,
     errors.NotCertified: 500,
     ServiceFailed: 500,
@@ -38,18 +30,18 @@ STATUSES: dict[type[SureholdError], int] = {
 
 def status_of(error: SureholdError) -> int:
     """The status of an error."""
-    if isinstance(error, AccessDenied | RequestRefused):
+    if isinstance(error, errors.AccessDenied | errors.RequestRefused):
         return error.status
     return next(status for kind, status in STATUSES.items() if isinstance(error, kind))
 
 
 def headers_of(error: SureholdError) -> dict[str, str]:
     """The headers that go with an error: how to authenticate, and when to try again."""
-    if isinstance(error, AccessDenied) and error.status == 401:
+    if isinstance(error, errors.AccessDenied) and error.status == 401:
         return {"WWW-Authenticate": "Bearer"}
-    if isinstance(error, RequestRefused) and error.retry_after is not None:
+    if isinstance(error, errors.RequestRefused) and error.retry_after is not None:
         return {"Retry-After": str(max(1, round(error.retry_after)))}
-    if isinstance(error, StorageFailed | EvaluationFailed):
+    if isinstance(error, errors.StorageFailed | errors.EvaluationFailed):
         return {"Retry-After": "1"}
     return {}
 

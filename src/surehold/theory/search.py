@@ -99,20 +99,25 @@ def _last_left(probe: Callable[[int], _Probe], guess: int, most: int) -> int:
     """Last point in [1, most] left of the crossing, 0 if none; decided by ``is_left`` alone."""
     low, high = 0, 0
     low_offset, high_offset = -math.inf, math.inf
+
+    def look(point: int) -> _Probe:
+        nonlocal low, high, low_offset, high_offset
+        found = probe(point)
+        if found.is_left:
+            low, low_offset = point, found.offset
+        else:
+            high, high_offset = point, found.offset
+        return found
+
     point = min(max(1, guess), most)
     step = 4
     while low == 0 or high == 0:  # bracket, with strides that widen
-        is_left, offset = probe(point)
-        if is_left:
-            low, low_offset = point, offset
-            if low == most:
-                return most
-            point = min(low * step, most)
-        else:
-            high, high_offset = point, offset
-            if high == 1:
-                return 0
-            point = max(1, high // step)
+        is_left, offset = look(point)
+        if is_left and low == most:
+            return most
+        if not is_left and high == 1:
+            return 0
+        point = min(low * step, most) if is_left else max(1, high // step)
         step = min(step * 4, 4096)
     halve = False
     while high - low > 1:
@@ -122,22 +127,13 @@ def _last_left(probe: Callable[[int], _Probe], guess: int, most: int) -> int:
             if halve
             else _interpolate(low, low_offset, high, high_offset)
         )
-        is_left, offset = probe(point)
-        if is_left:
-            low, low_offset = point, offset
-        else:
-            high, high_offset = point, offset
+        is_left, offset = look(point)
         if high - low > 1 and math.isfinite(offset) and not halve:
             # The interpolated point is usually right but for its last digits: look just beyond it
             # on the other side, so that the bracket closes from both ends.
             slope = _slope(low, low_offset, high, high_offset)
             reach = 1 + math.ceil(1.05 * abs(offset) / slope * point) if slope > 0.0 else 1
-            point = min(max(point + (reach if is_left else -reach), low + 1), high - 1)
-            is_left, offset = probe(point)
-            if is_left:
-                low, low_offset = point, offset
-            else:
-                high, high_offset = point, offset
+            look(min(max(point + (reach if is_left else -reach), low + 1), high - 1))
         halve = high - low > width // 2
     return low
 

@@ -1,33 +1,20 @@
 """Ways of answering, good and bad."""
 
+from surehold.lab.defenders import exact, other
 from surehold.lab.defenders.base import Defender, Guard, Replies, View
-from surehold.lab.defenders.exact import (
-    Bonferroni,
-    ConfidenceSequence,
-    Hoeffding,
-    Plain,
-    Raw,
-    Wide,
-)
 from surehold.lab.defenders.guarded import Guarded, Planned
-from surehold.lab.defenders.other import (
-    GuessAndCheck,
-    Splitting,
-    Thresholdout,
-    UncertifiedNoise,
-)
 
 DEFENDERS: tuple[Defender, ...] = (
-    Raw(),
-    Plain(),
-    Bonferroni(),
-    Hoeffding(),
-    ConfidenceSequence(),
-    Wide(),
-    UncertifiedNoise(),
-    Thresholdout(),
-    GuessAndCheck(),
-    Splitting(),
+    exact.Raw(),
+    exact.Plain(),
+    exact.Bonferroni(),
+    exact.Hoeffding(),
+    exact.ConfidenceSequence(),
+    exact.Wide(),
+    other.UncertifiedNoise(),
+    other.Thresholdout(),
+    other.GuessAndCheck(),
+    other.Splitting(),
     Guarded("ours-u"),
     Guarded("ours-n"),
     Guarded("adaptive"),

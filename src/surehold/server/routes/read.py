@@ -8,25 +8,10 @@ from fastapi import APIRouter, Path, Query
 
 from surehold.errors import RequestRefused
 from surehold.planning import Plan
+from surehold.server import schemas
 from surehold.server.auth import GuardedRoute
 from surehold.server.dependencies import VIEWER, Called, Number, Served, Share, gives
-from surehold.server.schemas import (
-    LARGEST,
-    USUAL,
-    WITH_BODY,
-    AnswersPage,
-    Compared,
-    Grown,
-    Held,
-    HoldBody,
-    Models,
-    QuoteBody,
-    Reply,
-    Result,
-    Rounds,
-    query_of,
-    reply,
-)
+from surehold.server.schemas import LARGEST, USUAL, WITH_BODY, Reply, reply
 from surehold.server.service import Me
 from surehold.session import Outlook, Quote, Status, Verification
 
@@ -65,19 +50,19 @@ def outlook(service: Served) -> Reply:
     return reply(service.dataset.outlook())
 
 
-@router.get("/rounds", openapi_extra=VIEWER, responses=gives(Rounds, *USUAL))
+@router.get("/rounds", openapi_extra=VIEWER, responses=gives(schemas.Rounds, *USUAL))
 def rounds(service: Served) -> Reply:
     """The rounds at which answers were given, and what they cost."""
     return reply({"rounds": [one.to_dict() for one in service.dataset.rounds]})
 
 
-@router.get("/growth", openapi_extra=VIEWER, responses=gives(Grown, *USUAL))
+@router.get("/growth", openapi_extra=VIEWER, responses=gives(schemas.Grown, *USUAL))
 def growth(service: Served) -> Reply:
     """How the data grew, in at most 500 points."""
     return reply({"growth": [point.to_dict() for point in service.dataset.growth()]})
 
 
-@router.get("/compare", openapi_extra=VIEWER, responses=gives(Compared, *USUAL))
+@router.get("/compare", openapi_extra=VIEWER, responses=gives(schemas.Compared, *USUAL))
 def comparison(
     beta: Annotated[float, Query(allow_inf_nan=False)],
     alpha: Share = None,
@@ -93,13 +78,13 @@ def comparison(
     return reply({"entries": [entry.to_dict() for entry in entries]})
 
 
-@router.get("/models", openapi_extra=VIEWER, responses=gives(Models, *USUAL))
+@router.get("/models", openapi_extra=VIEWER, responses=gives(schemas.Models, *USUAL))
 def models(service: Served) -> Reply:
     """The models that were uploaded."""
     return reply({"models": [model.to_dict() for model in service.dataset.models]})
 
 
-@router.get("/transcript", openapi_extra=VIEWER, responses=gives(AnswersPage, *USUAL))
+@router.get("/transcript", openapi_extra=VIEWER, responses=gives(schemas.AnswersPage, *USUAL))
 def transcript(
     service: Served,
     after: Annotated[int, Query(ge=0, le=LARGEST)] = 0,
@@ -121,7 +106,9 @@ def transcript(
     )
 
 
-@router.get("/transcript/{entry}", openapi_extra=VIEWER, responses=gives(Result, *USUAL, 404))
+@router.get(
+    "/transcript/{entry}", openapi_extra=VIEWER, responses=gives(schemas.Result, *USUAL, 404)
+)
 def answer(service: Served, entry: Annotated[int, Path(ge=1, le=LARGEST)]) -> Reply:
     """One answer by the number of its entry."""
     found = service.dataset.transcript.entry(entry)
@@ -131,13 +118,13 @@ def answer(service: Served, entry: Annotated[int, Path(ge=1, le=LARGEST)]) -> Re
 
 
 @router.post("/quote", openapi_extra=VIEWER, responses=gives(Quote, *WITH_BODY, 409, 501))
-def quote(body: QuoteBody, service: Served, caller: Called) -> Reply:
+def quote(body: schemas.QuoteBody, service: Served, caller: Called) -> Reply:
     """What an answer would cost and how wide it would be. Free; no record is touched."""
-    asked = query_of(body.query, service.dataset)
+    asked = schemas.query_of(body.query, service.dataset)
     return reply(service.quote(caller, asked, t=body.round))
 
 
-@router.get("/room", openapi_extra=VIEWER, responses=gives(Held, *USUAL, 409))
+@router.get("/room", openapi_extra=VIEWER, responses=gives(schemas.Held, *USUAL, 409))
 def room(
     service: Served, caller: Called, t: Annotated[int, Query(alias="round", ge=0, le=LARGEST)]
 ) -> Reply:
@@ -145,8 +132,8 @@ def room(
     return reply({"round": t, "answers_left": service.session(caller).answers_left(t)})
 
 
-@router.post("/hold", openapi_extra=VIEWER, responses=gives(Held, *WITH_BODY, 409))
-def hold(body: HoldBody, service: Served, caller: Called) -> Reply:
+@router.post("/hold", openapi_extra=VIEWER, responses=gives(schemas.Held, *WITH_BODY, 409))
+def hold(body: schemas.HoldBody, service: Served, caller: Called) -> Reply:
     """Whether a round may be held. The service keeps no state: send `round` with each request."""
     session = service.session(caller).at(body.round)
     t = service.dataset.present_round if body.round is None else body.round

@@ -12,13 +12,7 @@ const WORDS = new Set("and as between case cast else end false in is like not nu
 
 export const title = "Ask";
 
-export async function show(root, context) {
-  const view = new View(root, context);
-  await view.start();
-  return view;
-}
-
-class View {
+export class View {
   constructor(root, context) {
     this.context = context;
     this.quote = null;

@@ -13,6 +13,7 @@ const COMMON = { style: { fontSize: "12px", background: "none", overflow: "visib
 const short = (value) => (value === 0 ? "0" : globalThis.d3.format("~s")(value));
 
 export const certificateLabel = (name) => LABELS[name] ?? name;
+export const certificateColour = (name) => `var(--c-${name.replace("+", "-plus")})`;
 
 /**
  * A figure: caption, chart and the same data as a table. `draw(width)` returns the chart and is
@@ -172,7 +173,7 @@ export function comparisonChart(entries, wide) {
     x: { domain: [0, most || 1], label: null, grid: true, ticks: Math.max(2, Math.floor(wide / 160)), tickFormat: key === "width" ? undefined : short },
     y: { domain: useful.map((entry) => entry.certificate), label: null, tickSize: 0, tickFormat: certificateLabel },
     marks: [
-      Plot.barX(useful, { y: "certificate", x: key, fill: (entry) => `var(--c-${entry.certificate.replace("+", "-plus")})`, insetTop: 4, insetBottom: 4 }),
+      Plot.barX(useful, { y: "certificate", x: key, fill: (entry) => certificateColour(entry.certificate), insetTop: 4, insetBottom: 4 }),
       Plot.text(useful, { y: "certificate", x: key, text: shown, dx: 6, textAnchor: "start", fill: "var(--text)" }),
       Plot.ruleX([0], { stroke: "var(--muted)" }),
     ],

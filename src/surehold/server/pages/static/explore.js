@@ -1,7 +1,7 @@
 // Explore plans: sliders, and what every certificate gives for their values.
 
 import { get, pathOf } from "./api.js";
-import { certificateLabel, comparisonChart, figure } from "./charts.js";
+import { certificateColour, certificateLabel, comparisonChart, figure } from "./charts.js";
 import { debounce, fill, h, scroller, table } from "./dom.js";
 import { count } from "./formatting.js";
 import { jsonLink, refusalBox } from "./parts.js";
@@ -21,13 +21,7 @@ const FIELDS = {
 
 export const title = "Explore";
 
-export async function show(root, context) {
-  const view = new View(root, context);
-  await view.start();
-  return view;
-}
-
-class View {
+export class View {
   constructor(root, context) {
     this.context = context;
     this.later = debounce(PAUSE, () => this.load());
@@ -85,9 +79,9 @@ class View {
           { class: "sliders", "aria-label": "Plan", onsubmit: (event) => event.preventDefault() },
           this.slider("n0"),
           this.slider("n"),
-          h("fieldset", {}, h("legend", {}, "Choose one; the other is computed"), this.choice("alpha", "largest width"), this.choice("queries", "number of queries"), this.slider("alpha"), this.slider("queries")),
+          h("fieldset", {}, h("legend", {}, "Choose one; the other is computed"), this.radio("by", "alpha", "largest width"), this.radio("by", "queries", "number of queries"), this.slider("alpha"), this.slider("queries")),
           this.slider("beta"),
-          h("fieldset", {}, h("legend", {}, "When queries are asked"), this.pace(false, "at any time"), this.pace(true, "in batches fixed in advance"), this.slider("batches")),
+          h("fieldset", {}, h("legend", {}, "When queries are asked"), this.radio("scheduled", false, "at any time"), this.radio("scheduled", true, "in batches fixed in advance"), this.slider("batches")),
         ),
         h("section", { "aria-labelledby": "compared" }, this.spoken, this.result),
       ),
@@ -138,15 +132,10 @@ class View {
     controls[other].place();
   }
 
-  choice(name, words) {
-    const input = h("input", { type: "radio", name: "by", value: name, onchange: () => { this.by = name; this.toggle(); this.changed(); } });
-    input.checked = this.by === name;
-    return h("label", { class: "radio" }, input, " ", words);
-  }
-
-  pace(scheduled, words) {
-    const input = h("input", { type: "radio", name: "pace", value: scheduled ? "batches" : "adaptive", onchange: () => { this.scheduled = scheduled; this.toggle(); this.changed(); } });
-    input.checked = this.scheduled === scheduled;
+  /** One of the values that a property of this view can have. */
+  radio(property, value, words) {
+    const input = h("input", { type: "radio", name: property, value: String(value), onchange: () => { this[property] = value; this.toggle(); this.changed(); } });
+    input.checked = this[property] === value;
     return h("label", { class: "radio" }, input, " ", words);
   }
 
@@ -201,7 +190,7 @@ class View {
       ? "No certificate can give this."
       : `${isWidth ? `${count(this.values.queries)} queries` : this.paces(best)}: every answer is within ${isWidth ? shown(best) : `± ${this.values.alpha}`}, except with probability ${this.values.beta} (${best.certificate}).`;
     const rows = entries.map((entry) => [
-      h("span", {}, h("i", { class: `swatch c-${entry.certificate.replace("+", "-plus")}` }), certificateLabel(entry.certificate)),
+      h("span", {}, h("i", { class: "swatch", style: `background: ${certificateColour(entry.certificate)}` }), certificateLabel(entry.certificate)),
       shown(entry),
       `${entry.summary}${entry.is_prompt ? "" : "; answers may be delayed"}`,
       entry.theorem,

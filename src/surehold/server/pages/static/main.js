@@ -91,7 +91,8 @@ async function route() {
   state.view = null;
   state.path = path;
   const page = h("div", { class: "view" });
-  const view = await VIEWS[path].show(page, { url, me: state.me, status: state.status, go, twin });
+  const view = new VIEWS[path].View(page, { url, me: state.me, status: state.status, go, twin });
+  await view.start();
   if (turn !== state.turn) return view.leave?.(); // the user has moved on
   state.view = view;
   fill(root, page);

@@ -12,14 +12,21 @@ const NEWEST = 8;
 
 export const title = "Overview";
 
-export async function show(root, context) {
-  const head = h("div", {});
-  const body = h("div", {});
-  fill(root, head, body);
-  let last = null;
+export class View {
+  constructor(root, context) {
+    this.context = context;
+    this.head = h("div", {});
+    this.body = h("div", {});
+    fill(root, this.head, this.body);
+  }
 
-  async function update(status) {
-    drawHead(head, status, context);
+  start() {
+    return this.update(this.context.status);
+  }
+
+  async update(status) {
+    const { head, body, context } = this;
+    fill(head, h("h1", { tabindex: "-1" }, status.name), h("p", { class: "promise" }, promise(status)), statusNotice(status));
     context.twin("/v1/status");
     try {
       const [me, outlook, rounds, growth, newest] = await Promise.all([
@@ -33,23 +40,11 @@ export async function show(root, context) {
       const open = [...body.querySelectorAll("details[open] summary")].map((summary) => summary.parentElement.dataset.name);
       drawBody(body, { status, outlook, rounds: rounds.rounds, growth: growth.growth, newest: newest.answers, ranges, me });
       for (const name of open) body.querySelector(`details[data-name="${name}"]`)?.setAttribute("open", "");
-      last = status;
+      this.isDrawn = true;
     } catch (refusal) {
-      if (last === null) fill(body, refusalBox(refusal, () => update(status)));
+      if (!this.isDrawn) fill(body, refusalBox(refusal, () => this.update(status)));
     }
   }
-
-  await update(context.status);
-  return { update };
-}
-
-function drawHead(head, status) {
-  fill(
-    head,
-    h("h1", { tabindex: "-1" }, status.name),
-    h("p", { class: "promise" }, promise(status)),
-    statusNotice(status),
-  );
 }
 
 function drawBody(body, { status, outlook, rounds, growth, newest, ranges, me }) {

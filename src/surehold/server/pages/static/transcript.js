@@ -15,13 +15,7 @@ const FILTERS = ["contains", "analyst", "round"];
 
 export const title = "Transcript";
 
-export async function show(root, context) {
-  const view = new View(root, context);
-  await view.navigate(context.url);
-  return view;
-}
-
-class View {
+export class View {
   constructor(root, context) {
     this.context = context;
     this.aside = h("section", { class: "detail", "aria-labelledby": "answer-title", hidden: true });
@@ -35,6 +29,10 @@ class View {
       h("div", { class: "transcript" }, this.aside, h("div", { class: "listing" }, this.picture, this.list)),
     );
     this.list.addEventListener("keydown", (event) => this.arrow(event));
+  }
+
+  start() {
+    return this.navigate(this.context.url);
   }
 
   filters() {
