@@ -290,7 +290,7 @@ def test_an_index_that_leads_nowhere(store, path) -> None:
     for find in (
         lambda: store.keyed("k"),
         lambda: store.keyed("first"),
-        lambda: store.asked(b"\0"),
+        lambda: store.find([b"\0"]),
     ):
         with pytest.raises(sh.LedgerCorrupt, match="not an answer"):
             find()

@@ -499,6 +499,7 @@ REAL: dict[str, Any] = {
     "writing": Ledger.writing,
     "exact": RecordStore.exact,
     "take": Draft._take,
+    "add_answer": Draft.add_answer,
     "add_derived": Draft.add_derived,
     "derived_body": sessions.derived_body,
 }
@@ -526,7 +527,13 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a selection that is free": (Draft, "_take", free(SelectForm)),
     "a fit that is free": (Draft, "_take", free(FitForm)),
     "a derived answer that is charged": (Draft, "add_derived", charged_derived),
-    "an answer that is charged twice": (Draft, "charged", lambda *_: None),
+    "an answer that is charged twice": (
+        Draft,
+        "add_answer",
+        lambda self, body, form, t, charge, key: REAL["add_answer"](
+            self, body, form, t, None, None if charge else key
+        ),
+    ),
     "a charge that is forgotten": (Store, "note_charged", lambda *_: None),
     "a charge that is never settled": (Store, "drop_charged", lambda *_: None),
 }

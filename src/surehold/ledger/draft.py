@@ -44,6 +44,7 @@ class Draft(View):
         self._added: list[Entry] = []
         self._new_asked: dict[bytes, Entry] = {}
         self._new_charged: dict[bytes, Entry] = {}
+        self._settled: list[bytes] = []  # charged before, answered now
         self._rounds: dict[int, RoundTotals] = {}
         self._spending: dict[str, Spent] = {}
 
@@ -133,11 +134,9 @@ class Draft(View):
         return entry
 
     def add_answer(
-        self, body: Mapping[str, Any], form: Form, t: int, key: str | None = None
+        self, body: Mapping[str, Any], form: Form, t: int, charge: Entry | None, key: str | None
     ) -> Entry:
-        """Keep an answer, and charge for it if that was not done before."""
-        asked = question(form.canonical, t)
-        charge = self.charged(form.canonical, t)
+        """Keep an answer, and charge for it unless it has a ``charge`` already."""
         if charge is None:
             units, after = self._take(body["analyst"], form, t)
             paid: dict[str, Any] = {"charge": str(units)}
@@ -145,8 +144,7 @@ class Draft(View):
             after, bill = self._unchanged(), charge.read()
             paid = {name: bill[name] for name in ("charge", "query", "analyst")}
             paid |= {"charged": charge.seq} | ({"key": bill["key"]} if "key" in bill else {})
-            self.store.drop_charged(asked)
-            self._new_charged.pop(asked, None)
+            self._settled.append(question(form.canonical, t))
             key = None  # the charge has it
         left = self.policy.answers_left(self.filter, t, after.answers)
         values = {**body, **paid, "left": left}
@@ -213,11 +211,11 @@ class Draft(View):
         known = self._spending.get(analyst)
         return super().spent_by(analyst) if known is None else known
 
-    def _asked(self, asked: bytes) -> Entry | None:
-        return self._new_asked.get(asked) or super()._asked(asked)
-
-    def _charged(self, asked: bytes) -> Entry | None:
-        return self._new_charged.get(asked) or super()._charged(asked)
+    def _find(self, keys: Sequence[bytes]) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
+        answers, charges = super()._find(keys)
+        answers |= {key: self._new_asked[key] for key in keys if key in self._new_asked}
+        charges |= {key: self._new_charged[key] for key in keys if key in self._new_charged}
+        return answers, {key: charge for key, charge in charges.items() if key not in answers}
 
     # ----------------------------------------------------------------------------- the end
 
@@ -226,6 +224,7 @@ class Draft(View):
         self.store.add(*self._added)
         self.store.note_asked(self._new_asked)
         self.store.note_charged(self._new_charged)
+        self.store.drop_charged(*self._settled)
         for more in self._rounds.values():
             self.store.note_round(more)
         for analyst, spent in self._spending.items():

@@ -55,7 +55,8 @@ class State:
 
     def grown(self, records: int, time: float) -> State:
         """After an append."""
-        return replace(self, records=self.records + records, time=time)
+        count = self.records + records
+        return State(self.dataset, count, self.answers, self.spent, self.manifest, time)
 
     def sealed(self, digest: str, count: int) -> State:
         """With one more segment in the manifest."""

@@ -306,7 +306,8 @@ class _Replay:
         self._check_asked(body, entry)
         left = self._ledger.policy.answers_left(self._filter, body["round"], state.answers)
         _must(body["left"] == left, "it left another number of answers")
-        found = self._ledger.store.asked(question(str(body["canonical"]), int(body["round"])))
+        asked = question(str(body["canonical"]), int(body["round"]))
+        found = self._ledger.store.find([asked])[0].get(asked)
         _must(found is not None and found.seq == entry.seq, "the index does not lead to it")
         self._questions += 1
 

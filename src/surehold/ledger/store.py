@@ -13,7 +13,14 @@ from surehold.ledger.tables import Pending, RoundTotals, Segment, Spent, fill_sp
 _PAGE = 1000  # entries read at a time, so that a long transcript is never in memory
 _BEFORE_ALL = -(2**62)  # impossible rows are listed too, and so found
 _ANSWERS: tuple[Kind, ...] = ("answer", "derived")
+_KEYED: tuple[Kind, ...] = (*_ANSWERS, "append", "charge")
 _ENTRY = "SELECT seq, kind, body, hash FROM entries"
+_COLUMNS = "entries.seq, kind, body, hash"
+_FIND = " UNION ALL ".join(
+    f"SELECT question, {i}, {table}.seq, {_COLUMNS} FROM {table} "
+    f"LEFT JOIN entries USING (seq) WHERE question IN ({{marks}})"
+    for i, table in enumerate(("asked", "charged"))
+)
 _SPENDING = "SELECT analyst, units, answers FROM spending"
 
 
@@ -81,26 +88,33 @@ class QuestionIndex(EntryTable):
         rows = ((question, entry.seq) for question, entry in charged.items())
         self._write("INSERT INTO charged VALUES (?, ?)", *rows)
 
-    def drop_charged(self, question: bytes) -> None:
-        """Within :meth:`writing`: a question that was charged is answered."""
-        self._write("DELETE FROM charged WHERE question = ?", (question,))
+    def drop_charged(self, *questions: bytes) -> None:
+        """Within :meth:`writing`: questions that were charged are answered."""
+        self._write("DELETE FROM charged WHERE question = ?", *((one,) for one in questions))
 
     def note_key(self, key: str, seq: int) -> None:
         """Within :meth:`writing`: which answer, or which append, a caller's key stands for."""
         self._write("INSERT INTO keys VALUES (?, ?)", (key, seq))
 
-    def asked(self, question: bytes) -> Entry | None:
-        """The answer to a question that was asked before."""
-        return self._found("SELECT seq FROM asked WHERE question = ?", question, _ANSWERS)
+    def find(self, questions: Sequence[bytes]) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
+        """The answers to questions, and the charges for those that are not answered yet.
 
-    def charged(self, question: bytes) -> Entry | None:
-        """The charge for a question that is not answered yet."""
-        return self._found("SELECT seq FROM charged WHERE question = ?", question, ("charge",))
+        One statement finds both, so that a charge that is being answered is one or the other.
+        """
+        found: tuple[dict[bytes, Entry], dict[bytes, Entry]] = ({}, {})
+        for start in range(0, len(questions), _PAGE):
+            page = questions[start : start + _PAGE]
+            marks = ", ".join(f"?{i + 1}" for i in range(len(page)))
+            for question, is_charge, seq, *row in self._rows(_FIND.format(marks=marks), *page):
+                kinds = ("charge",) if is_charge else _ANSWERS
+                found[is_charge][question] = _indexed(seq, row, kinds)
+        return found
 
     def keyed(self, key: str) -> Entry | None:
         """The append, the answer, or the charge for it, that a caller's key stands for."""
-        kinds: tuple[Kind, ...] = (*_ANSWERS, "append", "charge")
-        return self._found("SELECT seq FROM keys WHERE key = ?", key, kinds)
+        query = f"SELECT keys.seq, {_COLUMNS} FROM keys LEFT JOIN entries USING (seq) WHERE key = ?"
+        rows = self._rows(query, key)
+        return _indexed(rows[0][0], rows[0][1:], _KEYED) if rows else None
 
     def questions(self) -> int:
         """How many answers the index has, derived ones among them."""
@@ -113,15 +127,6 @@ class QuestionIndex(EntryTable):
     def keys(self) -> int:
         """How many keys the index has."""
         return self._count("keys")
-
-    def _found(self, statement: str, value: str | bytes, kinds: tuple[Kind, ...]) -> Entry | None:
-        seq = self._value(statement, value)
-        if seq is None:
-            return None
-        entry = self.entry(seq)
-        if entry is None or entry.kind not in kinds:
-            raise LedgerCorrupt(WHAT, "its index points to an entry that is not an answer", seq)
-        return entry
 
 
 class Accounts(Database):
@@ -252,6 +257,13 @@ def _entry(row: tuple[Any, ...]) -> Entry:
     if not (isinstance(kind, str) and isinstance(body, str) and isinstance(digest, bytes)):
         raise LedgerCorrupt(WHAT, "it is not kept as it was written", seq)
     return Entry(seq, cast("Kind", kind), body, digest)
+
+
+def _indexed(seq: int, row: Sequence[Any], kinds: tuple[Kind, ...]) -> Entry:
+    """The entry that an index points to, which is one of these kinds."""
+    if row[0] is None or row[1] not in kinds:
+        raise LedgerCorrupt(WHAT, "its index points to an entry that is not an answer", seq)
+    return _entry(tuple(row))
 
 
 def _check_types(rows: Sequence[tuple[Any, ...]], kinds: tuple[type, ...]) -> None:

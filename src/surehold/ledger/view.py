@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from surehold.errors import InvalidInput, LedgerCorrupt
 from surehold.ledger.entries import Entry, State
@@ -14,6 +14,16 @@ from surehold.ledger.store import Store
 from surehold.ledger.tables import Spent
 from surehold.planning import Plan
 from surehold.queries import CustomMeasure, Declared, Form, NumberForm, SelectForm
+
+Asked: TypeAlias = tuple[str, int]
+"""A question: the canonical text of a query, and its round."""
+
+
+class Found(NamedTuple):
+    """What the ledger has of some questions: answers, and charges that have no answer yet."""
+
+    answers: dict[Asked, Entry]
+    charges: dict[Asked, Entry]
 
 
 class Room(NamedTuple):
@@ -67,11 +77,24 @@ class View:
 
     def answered(self, canonical: str, t: int) -> Entry | None:
         """The answer that was given to this query at round t."""
-        return _check_question(self._asked(question(canonical, t)), canonical, t)
+        return self.find([(canonical, t)]).answers.get((canonical, t))
 
     def charged(self, canonical: str, t: int) -> Entry | None:
         """The charge for this query at round t, if it was charged and not answered yet."""
-        return _check_question(self._charged(question(canonical, t)), canonical, t)
+        return self.find([(canonical, t)]).charges.get((canonical, t))
+
+    def find(self, asked: Iterable[Asked]) -> Found:
+        """What there is of each question."""
+        by_key = {question(*one): one for one in asked}
+        answers, charges = (
+            {by_key[key]: entry for key, entry in entries.items()}
+            for entries in self._find(list(by_key))
+        )
+        for (canonical, t), entry in (*answers.items(), *charges.items()):
+            body = entry.read()
+            if (body.get("canonical"), body.get("round")) != (canonical, t):
+                raise LedgerCorrupt("the ledger", "its index points to another answer", entry.seq)
+        return Found(answers, charges)
 
     def keyed(self, key: str) -> Entry | None:
         """What a caller's key stands for: an append, an answer, or a charge without one yet."""
@@ -81,11 +104,8 @@ class View:
         body = entry.read()
         return self.answered(str(body["canonical"]), int(body["round"])) or entry
 
-    def _asked(self, asked: bytes) -> Entry | None:
-        return self.store.asked(asked)
-
-    def _charged(self, asked: bytes) -> Entry | None:
-        return self.store.charged(asked)
+    def _find(self, keys: Sequence[bytes]) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
+        return self.store.find(keys)
 
     @property
     def registered(self) -> dict[str, dict[str, Any]]:
@@ -116,11 +136,3 @@ def check_registered(form: Form, declared: Callable[[str], Declared | None]) -> 
         if isinstance(source, CustomMeasure) and declared(source.name) != source.declared:
             required = "one that the custodian registered"
             raise InvalidInput("the statistic", required, source.canonical)
-
-
-def _check_question(entry: Entry | None, canonical: str, t: int) -> Entry | None:
-    if entry is not None:
-        body = entry.read()
-        if (body.get("canonical"), body.get("round")) != (canonical, t):
-            raise LedgerCorrupt("the ledger", "its index points to another answer", entry.seq)
-    return entry

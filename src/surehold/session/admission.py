@@ -8,26 +8,30 @@ from typing import NamedTuple
 
 from surehold.checks import check_share
 from surehold.errors import BudgetExhausted, NotReady
+from surehold.ledger.draft import Draft
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.tables import Spent
-from surehold.ledger.view import Room, View
+from surehold.ledger.view import Asked, Found, Room, View
 from surehold.mechanisms import to_float
 from surehold.queries import Derived, Query
 from surehold.session.keys import check_list_key, check_rounds, find_keyed
-from surehold.session.questions import Asked, Question, cost_of, is_paid
+from surehold.session.questions import Question, cost_of
 from surehold.session.quotes import Quote, SpendingLimit
 from surehold.session.refusals import refusal
 
 
 class Step(NamedTuple):
-    """What an ask comes to.
+    """What an ask comes to, as the ledger was after the entry with number ``head``.
 
-    ``t`` is the round of all questions whose keys are new. ``due`` are the questions that have no
-    answer, charged or not, and ``new_keys`` the places of those with a key that is not in use yet.
+    ``t`` is the round of all questions whose keys are new. ``found`` is what the ledger has of
+    them. ``due`` are the questions that have no answer, charged or not, and ``new_keys`` the places
+    of those with a key that is not in use yet.
     """
 
+    head: int
     t: int
     asked: list[Asked]
+    found: Found
     due: dict[Asked, Question]
     new_keys: set[int]
 
@@ -78,27 +82,36 @@ class Admission:
         Without a round ``t`` the ledger is refreshed, and its size, or the round that is held, says
         which one it is.
         """
+        records = self._ledger.refresh().records if t is None else 0
+        head = view.head.seq  # before anything is looked up: what is found is this or newer
         check_list_key(view, list_key, questions)
         keyed = [find_keyed(view, question.key, question.canonical) for question in questions]
         if t is None:
-            records = self._ledger.refresh().records
             t = 0 if all(keyed) else view.policy.round_for(records, held)
         asked = [
             (question.canonical, t if entry is None else int(entry.read()["round"]))
             for question, entry in zip(questions, keyed, strict=True)
         ]
         check_rounds(questions, asked)
+        found = view.find(asked)
         due: dict[Asked, Question] = {}
         for one, question in zip(asked, questions, strict=True):
-            if view.answered(*one) is None:
+            if one not in found.answers:
                 due.setdefault(one, question)
-        # A charge that is gone by now was answered since: others may be quicker than these reads.
-        unpaid = [question for one, question in due.items() if not is_paid(view, *one)]
+        unpaid = [question for one, question in due.items() if one not in found.charges]
         if unpaid and not view.fits(t, *cost_of(unpaid), self.room(view)):
             raise self.refusal(view, t, unpaid)
         pairs = enumerate(zip(questions, keyed, strict=True))
         new_keys = {i for i, (question, entry) in pairs if question.key and entry is None}
-        return Step(t, asked, due, new_keys)
+        return Step(head, t, asked, found, due, new_keys)
+
+    def confirm(
+        self, draft: Draft, questions: Sequence[Question], step: Step, list_key: str | None
+    ) -> Step:
+        """The decision once more, within a transaction: the same if nothing came in between."""
+        if draft.head.seq == step.head:
+            return step
+        return self.decide(draft, questions, t=step.t, list_key=list_key)
 
     def quote(self, query: Query, questions: Sequence[Question], held: int | None) -> Quote:
         """What a query would cost now, and how wide its answer would be."""
@@ -112,7 +125,9 @@ class Admission:
                 t = policy.nearest_round(held or records)
                 reason, more = str(error), error.numbers.get("more_records")
             else:
-                fresh = [q for q in questions if not is_paid(ledger, q.canonical, t)]
+                found = ledger.find((q.canonical, t) for q in questions)
+                paid = found.answers.keys() | found.charges.keys()
+                fresh = [q for q in questions if (q.canonical, t) not in paid]
                 if fresh and not ledger.fits(t, *cost_of(fresh), room):
                     refused = self.refusal(ledger, t, fresh)
                     reason, more = str(refused), refused.more_records

@@ -8,11 +8,12 @@ from typing import Any
 from surehold.data.calibration import Calibration
 from surehold.data.record_store import Progress, RecordStore
 from surehold.ledger.policy import Policy
+from surehold.ledger.view import Asked
 from surehold.mechanisms import NoiseSource
 from surehold.queries import FitForm, Source
 from surehold.session.gradient_descent import fit
 from surehold.session.noisy_answers import draw_body, names_model
-from surehold.session.questions import Asked, Question, by_round
+from surehold.session.questions import Question, by_round
 from surehold.session.release import Release
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from surehold.errors import InvalidInput
 from surehold.ledger.entries import Entry
-from surehold.ledger.view import View
-from surehold.session.questions import Asked, Question
+from surehold.ledger.view import Asked, View
+from surehold.session.questions import Question
 
 _LONGEST = 200
 

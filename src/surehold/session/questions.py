@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from surehold.errors import InvalidInput
 from surehold.ledger.ledger import Ledger
-from surehold.ledger.view import View
+from surehold.ledger.view import Asked
 from surehold.queries import (
     Charged,
     CustomStatistic,
@@ -44,10 +44,6 @@ class Question:
     def canonical(self) -> str:
         """The text that stands for all ways to write it."""
         return self.form.canonical
-
-
-Asked: TypeAlias = tuple[str, int]
-"""A question: the canonical text of a query, and its round."""
 
 
 class Questions:
@@ -128,13 +124,6 @@ def by_round(due: Mapping[Asked, Question]) -> dict[int, dict[Asked, list[Source
     for asked, question in due.items():
         found.setdefault(asked[1], {})[asked] = sources_of(question.form)
     return found
-
-
-def is_paid(view: View, canonical: str, t: int) -> bool:
-    """Whether a question was answered, or charged at least, so that it costs nothing more."""
-    # In this order: a charge that is answered in between is found as an answer.
-    paid = view.charged(canonical, t) or view.answered(canonical, t)
-    return paid is not None
 
 
 def cost_of(questions: Iterable[Question]) -> tuple[int, int]:

@@ -15,13 +15,14 @@ from surehold.ledger.answer_entries import derived_body
 from surehold.ledger.draft import Draft
 from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
+from surehold.ledger.view import Asked, Found
 from surehold.mechanisms import NoiseSource
 from surehold.queries import Charged, Derived, Query, ScalarQuery, Select
 from surehold.session.admission import Admission, Step
 from surehold.session.evaluation import Evaluator
 from surehold.session.keys import check_text, find_keyed, keys_of_parts
 from surehold.session.overview import Overview
-from surehold.session.questions import Asked, Question, Questions, leaves_of
+from surehold.session.questions import Question, Questions, leaves_of
 from surehold.session.quotes import Quote, SpendingLimit
 from surehold.session.recorded_results import result_of
 from surehold.session.release import Release
@@ -239,16 +240,16 @@ class Session(Overview):
         Every refusal comes first, and the charge is durable before any record is touched. If the
         ask is cut off after that, asking the same again gives the answer without another charge.
         """
-        ledger, decide = self._ledger, self._admission.decide
-        step = decide(ledger, questions, held=self._held, list_key=list_key)
-        answered: set[Asked] = set()
+        ledger = self._ledger
+        step = self._admission.decide(ledger, questions, held=self._held, list_key=list_key)
+        answered: dict[Asked, Entry] = {}
         if step.due:
             self._evaluator.prepare(step.due)
             with self._data.in_flight.hold(step.due):
                 step, answered = self._evaluate(questions, step, progress, list_key)
         elif step.new_keys:
             with ledger.writing() as draft:
-                step = decide(draft, questions, t=step.t, list_key=list_key)
+                step = self._admission.confirm(draft, questions, step, list_key)
                 self._settle(draft, questions, step, {})
         return self._results(step, answered)
 
@@ -258,7 +259,7 @@ class Session(Overview):
         planned: Step,
         progress: Progress | None,
         list_key: str | None,
-    ) -> tuple[Step, set[Asked]]:
+    ) -> tuple[Step, dict[Asked, Entry]]:
         """Charge, evaluate and answer; others may have been first, so decide once more.
 
         If all sums are at hand no record is touched, and charge and answer are one step. Otherwise
@@ -268,16 +269,19 @@ class Session(Overview):
         drawn = evaluator.evaluate_known(planned.due) or {}
         expected = 0.0 if drawn else evaluator.expected_seconds(planned.due)
         with ledger.writing() as draft:
-            step = self._admission.decide(draft, questions, t=planned.t, list_key=list_key)
+            step = self._admission.confirm(draft, questions, planned, list_key)
             if not step.due.keys() <= drawn.keys():
                 drawn = {}
-            answered = self._settle(draft, questions, step, drawn)
+            now = self._settle(draft, questions, step, drawn)
         if step.due and not drawn:
             expected = expected or evaluator.expected_seconds(step.due)
-            drawn = evaluator.evaluate(step.due, expected, progress)
+            drawn, charged_at = evaluator.evaluate(step.due, expected, progress), draft.head.seq
             with ledger.writing() as draft:
-                answered = self._record(draft, step.due, drawn)
-        return step, answered
+                if draft.head.seq != charged_at:  # another process may have answered by now
+                    now = draft.find(step.due)
+                unanswered = {one: step.due[one] for one in step.due if one not in now.answers}
+                return step, self._record(draft, unanswered, drawn, now.charges)
+        return step, now.answers
 
     def _settle(
         self,
@@ -285,47 +289,55 @@ class Session(Overview):
         questions: Sequence[Question],
         step: Step,
         drawn: Mapping[Asked, dict[str, Any]],
-    ) -> set[Asked]:
-        """Charge what is due, or answer it if that was drawn already, and note new keys."""
-        answered_now: set[Asked] = set()
+    ) -> Found:
+        """Charge what is due, or answer it if that was drawn already, and note new keys.
+
+        Returns the answers that are new, and all charges for what is due.
+        """
+        answers: dict[Asked, Entry] = {}
+        charges = dict(step.found.charges)
         for i, (question, asked) in enumerate(zip(questions, step.asked, strict=True)):
-            entry = draft.answered(*asked) or draft.charged(*asked)
+            entry = step.found.answers.get(asked) or charges.get(asked) or answers.get(asked)
             if entry is not None and i in step.new_keys:
                 draft.add_key(str(question.key), entry, self.analyst)
             elif entry is None and asked not in drawn:
                 bill = {"query": question.query.text, "analyst": self.analyst}
-                draft.add_charge(bill, question.form, asked[1], question.key)
+                charges[asked] = draft.add_charge(bill, question.form, asked[1], question.key)
             elif entry is None:
-                answered_now |= self._record(draft, {asked: question}, drawn, question.key)
-        return answered_now | (self._record(draft, step.due, drawn) if drawn else set())
+                answers |= self._record(draft, {asked: question}, drawn, {}, question.key)
+        if drawn:
+            charged = {one: step.due[one] for one in step.due if one in charges}
+            answers |= self._record(draft, charged, drawn, charges)
+        return Found(answers, charges)
 
     def _record(
         self,
         draft: Draft,
         due: Mapping[Asked, Question],
         drawn: Mapping[Asked, dict[str, Any]],
+        charges: Mapping[Asked, Entry],
         key: str | None = None,
-    ) -> set[Asked]:
-        """Keep the answers to what is still unanswered; which they are."""
-        answered_now = set()
+    ) -> dict[Asked, Entry]:
+        """Keep the answers to what is due, which are charged now if they were not before."""
+        answers = {}
         for asked, question in due.items():
-            if draft.answered(*asked) is None:
-                body = drawn[asked]
-                values = {"query": question.query.text, **body, "analyst": self.analyst}
-                if isinstance(question.query, Select):
-                    values["name"] = question.query.names[body["chosen"]]
-                draft.add_answer(values, question.form, asked[1], key)
-                answered_now.add(asked)
-        return answered_now
+            body = drawn[asked]
+            values = {"query": question.query.text, **body, "analyst": self.analyst}
+            if isinstance(question.query, Select):
+                values["name"] = question.query.names[body["chosen"]]
+            charge = charges.get(asked)
+            answers[asked] = draft.add_answer(values, question.form, asked[1], charge, key)
+        return answers
 
-    def _results(self, step: Step, answered: set[Asked]) -> list[Result]:
+    def _results(self, step: Step, answered: Mapping[Asked, Entry]) -> list[Result]:
         """The result of each question; of two that are the same the second is a recorded one."""
-        results, new = [], set(answered)
+        results, new = [], dict(answered)
         for asked in step.asked:
-            entry = self._ledger.answered(*asked)
+            recorded = answered.get(asked) or step.found.answers.get(asked)
+            entry = recorded or self._ledger.answered(*asked)  # by another process, meanwhile
             assert entry is not None
-            results.append(result_of(entry, self._ledger, recorded=asked not in new))
-            new.discard(asked)
+            is_new = new.pop(asked, None) is not None
+            results.append(result_of(entry, self._ledger, recorded=not is_new))
         return results
 
 
