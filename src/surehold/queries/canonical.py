@@ -56,21 +56,24 @@ def _print(expression: Expression) -> tuple[str, int]:
         case ex.Number(value):
             # A sign binds like the unary minus, so that -1 is not mistaken for a primary.
             return number(value), _UNARY if value < 0 else _PRIMARY
+        case ex.Column(column):
+            return name(column), _PRIMARY
+        case ex.Compare(operator, left, right):
+            return f"{_at(left, _OPERAND)} {operator} {_at(right, _OPERAND)}", _COMPARE
+        case ex.Connective(operator, parts):
+            level = _LEVEL[operator]
+            return f" {operator} ".join(_at(part, level + 1) for part in parts), level
         case ex.Text(value):
             return text(value), _PRIMARY
         case ex.Truth(value):
             return "true" if value else "false", _PRIMARY
         case ex.Null():
             return "null", _PRIMARY
-        case ex.Column(column):
-            return name(column), _PRIMARY
         case ex.Negate(operand):
             return f"-{_at(operand, _PRIMARY)}", _UNARY
         case ex.Arithmetic(operator, left, right):
             level = _LEVEL[operator]
             return f"{_at(left, level)} {operator} {_at(right, level + 1)}", level
-        case ex.Compare(operator, left, right):
-            return f"{_at(left, _OPERAND)} {operator} {_at(right, _OPERAND)}", _COMPARE
         case ex.In(operand, values):
             listed = (text(value) if isinstance(value, str) else number(value) for value in values)
             return f"{_at(operand, _OPERAND)} in ({', '.join(listed)})", _COMPARE
@@ -78,9 +81,6 @@ def _print(expression: Expression) -> tuple[str, int]:
             return f"{_at(operand, _OPERAND)} is null", _COMPARE
         case ex.Not(operand):
             return f"not {_at(operand, _NOT)}", _NOT
-        case ex.Connective(operator, parts):
-            level = _LEVEL[operator]
-            return f" {operator} ".join(_at(part, level + 1) for part in parts), level
         case ex.Case(branches, otherwise):
             whens = (f" when {canonical(c)} then {canonical(v)}" for c, v in branches)
             last = "" if isinstance(otherwise, ex.Null) else f" else {canonical(otherwise)}"

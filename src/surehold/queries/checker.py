@@ -30,7 +30,10 @@ def check_types(
     >>> check_types(parse("age > 65"), Schema.of({"age": "int"}), "age > 65", Type.BOOLEAN).left
     Column(name='age', holds=<ColumnType.INT: 'int'>)
     """
-    found = distribute(_Checker(schema, text).check(expression, wanted))
+    checker = _Checker(schema, text)
+    found = checker.check(expression, wanted)
+    if checker.reads_text:
+        found = distribute(found)
     refuse_costly(cost(found), text)
     return found
 
@@ -51,6 +54,7 @@ class _Checker:
     def __init__(self, schema: Schema, text: str) -> None:
         self.columns = dict(schema.columns)
         self.text = text
+        self.reads_text = False
 
     def refuse(self, reason: str, at: Expression, hint: str = "") -> NoReturn:
         raise InvalidQuery(reason, self.text, at.position, hint)
@@ -58,6 +62,7 @@ class _Checker:
     def check(self, node: Expression, wanted: Type | None = None) -> Expression:
         """The node, typed, and of the wanted type."""
         found = self._check(node, wanted)
+        self.reads_text = self.reads_text or found.type is Type.TEXT
         if wanted is not None and found.type is not wanted:
             reason = f"expected {_a(wanted)}, but {shorten(canonical(node))} is {_a(found.type)}"
             self.refuse(reason, node, _hint(wanted, found))
@@ -102,7 +107,7 @@ class _Checker:
         holds = self.columns.get(node.name)
         if holds is None:
             self.refuse(f"there is no column {node.name!r}", node, self._nearest(node))
-        return replace(node, holds=holds)
+        return ex.Column(node.name, holds, position=node.position)
 
     def _nearest(self, node: ex.Column) -> str:
         """What the user may have meant by a name that no column has."""
@@ -125,7 +130,7 @@ class _Checker:
         left, right = self.check_alike((node.left, node.right), None)
         if left.type is Type.BOOLEAN and node.operator not in ("=", "<>"):
             self.refuse("booleans have no order", node, "compare them with = or <>")
-        return replace(node, left=left, right=right)
+        return node.rebuild((left, right))
 
     def _refuse_mixed(self, operator: str, column: Expression, literal: Expression) -> None:
         """A column beside a literal of another type: the commonest slip, so with its own hint."""

@@ -56,6 +56,8 @@ def refuse_costly(costs: int, text: str) -> None:
 def _own(node: Expression) -> int:
     """What a node does by itself."""
     match node:
+        case ex.Number():
+            return 0
         case ex.Column(_, holds):
             return {ColumnType.FLOAT: 5, ColumnType.STR: 0}.get(holds or ColumnType.INT, 2)
         case ex.Arithmetic(operator):

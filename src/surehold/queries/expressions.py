@@ -154,7 +154,7 @@ class _Binary(Expression):
         return (self.left, self.right)
 
     def _rebuild(self, children: tuple[Expression, ...]) -> Expression:
-        return replace(self, left=children[0], right=children[1])
+        return type(self)(self.operator, *children, position=self.position)
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class _Many(Expression):
         return self.parts
 
     def _rebuild(self, children: tuple[Expression, ...]) -> Expression:
-        return replace(self, parts=children)
+        return type(self)(self.operator, children, position=self.position)
 
 
 # ---------------------------------------------------------------------------- leaves

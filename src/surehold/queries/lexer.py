@@ -55,6 +55,7 @@ BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """A name that needs no quotes, if it is none of the words."""
 
 _BLANKS = " \t\r\n"
+_BLANK = tuple(_BLANKS)
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _TEXT = re.compile(r"'((?:[^']|'')*)'")
 _QUOTED = re.compile(r'"([^"]*)"')
@@ -108,11 +109,11 @@ def tokens_of(text: str, longest: int = LONGEST_QUERY) -> list[Token]:
         reason = f"it is longer than {longest:,} characters ({len(text):,})"
         raise InvalidQuery(reason, text, hint="split it into several queries")
     _refuse_invisible(text)
-    tokens, position = [], _skip_blanks(text, 0)
+    tokens, position = [], _end_of_blanks(text, 0)
     while position < len(text):
         token, position = _token_at(text, position)
         tokens.append(token)
-        position = _skip_blanks(text, position)
+        position = _end_of_blanks(text, position)
     if not tokens:
         raise InvalidQuery("it is empty", text, hint="write an expression, such as age > 65")
     return [*tokens, Token(Kind.END, "", len(text))]
@@ -130,8 +131,8 @@ def _refuse_invisible(text: str) -> None:
             raise InvalidQuery(reason, text, position, "remove it")
 
 
-def _skip_blanks(text: str, position: int) -> int:
-    while text[position : position + 1] and text[position] in _BLANKS:
+def _end_of_blanks(text: str, position: int) -> int:
+    while text.startswith(_BLANK, position):
         position += 1
     return position
 
@@ -139,11 +140,11 @@ def _skip_blanks(text: str, position: int) -> int:
 def _token_at(text: str, position: int) -> tuple[Token, int]:
     """The token that begins here, and where the next may."""
     if match := BARE.match(text, position):
-        word = match[0]
-        if word.lower() in WORDS:
-            return Token(Kind.WORD, word.lower(), position), match.end()
-        _refuse_running_on(text, match.end(), "a name", 'put it in double quotes: "name"')
-        return Token(Kind.NAME, _short(word, text, position), position), match.end()
+        word, end = match[0], match.end()
+        if (lowered := word.lower()) in WORDS:
+            return Token(Kind.WORD, lowered, position), end
+        _refuse_running_on(text, end, "a name", 'put it in double quotes: "name"')
+        return Token(Kind.NAME, _short(word, text, position), position), end
     if match := _NUMBER.match(text, position):
         _refuse_running_on(text, match.end(), "a number", "plain digits only: 1000, 0.5 or 1e3")
         if not float(match[0]) <= LARGEST:

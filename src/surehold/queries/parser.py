@@ -25,6 +25,7 @@ LARGEST_DEPTH = 50
 _DEEPEST_TEXT = 2 * LARGEST_DEPTH + 10
 
 _OR, _AND, _NOT, _COMPARE, OPERAND, _MULTIPLY, _UNARY = range(1, 8)
+_OPERATORS = (Kind.WORD, Kind.SYMBOL)
 _COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">="))
 _LEVEL_OF = {"or": _OR, "and": _AND, "+": OPERAND, "-": OPERAND, "*": _MULTIPLY, "/": _MULTIPLY}
 _LEVEL_OF |= {"%": _MULTIPLY} | dict.fromkeys(_COMPARISONS, _COMPARE)
@@ -50,14 +51,11 @@ class Parser:
         self.text = text
         self._tokens = tokens_of(text, longest)
         self._next = 0
+        self.token = self._tokens[0]
+        """The token that comes next."""
         self._nesting = 0
 
     # ------------------------------------------------------------------ tokens
-
-    @property
-    def token(self) -> Token:
-        """The token that comes next."""
-        return self._tokens[self._next]
 
     @property
     def following(self) -> Token:
@@ -67,12 +65,14 @@ class Parser:
     def advance(self) -> Token:
         """Take the next token; the end can be taken again and again."""
         taken = self.token
-        self._next = min(self._next + 1, len(self._tokens) - 1)
+        if taken.kind is not Kind.END:
+            self._next += 1
+            self.token = self._tokens[self._next]
         return taken
 
     def at(self, *values: str) -> bool:
         """Whether a word or symbol comes next."""
-        return self.token.kind in (Kind.WORD, Kind.SYMBOL) and self.token.value in values
+        return self.token.value in values and self.token.kind in _OPERATORS
 
     def accept(self, value: str) -> bool:
         """Take a word or symbol if it comes next."""
@@ -153,9 +153,8 @@ class Parser:
 
     def _level(self) -> int:
         """How tightly the operator binds that comes next; 0 if none does."""
-        if self.token.kind not in (Kind.WORD, Kind.SYMBOL):
-            return 0
-        return _LEVEL_OF.get(self.token.value, 0)
+        token = self.token
+        return _LEVEL_OF.get(token.value, 0) if token.kind in _OPERATORS else 0
 
     def _prefix(self, level: int) -> Expression:
         start = self.token.position
