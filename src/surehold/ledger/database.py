@@ -40,6 +40,7 @@ class Database:
         """Held by a thread while it reads or writes; hold it for reads that belong together."""
         self._process = os.getpid()
         self._path, self._reading = path, reading
+        self._lock_path = path.with_name(LOCK)
         with _storage_errors("opening the ledger"):
             self._connection = _connect(path, reading)
             try:
@@ -129,7 +130,7 @@ class Database:
     def _exclusive(self) -> Iterator[None]:
         """While no other connection, of whatever process, commits or folds the log."""
         try:
-            with waiting_lock(self._path.with_name(LOCK), _BUSY_SECONDS):
+            with waiting_lock(self._lock_path, _BUSY_SECONDS):
                 yield
         except TimeoutError:
             raise _busy(_WRITING) from None
@@ -157,7 +158,7 @@ class Database:
         """
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(waiting_lock(self._path.with_name(LOCK), 0.0))
+                stack.enter_context(waiting_lock(self._lock_path, 0.0))
                 last_two = (reader, self)
             except TimeoutError:
                 last_two = (self, reader)
@@ -186,13 +187,19 @@ class Database:
     def _write(self, statement: str, *rows: Sequence[Any]) -> None:
         """Run a statement once for each row."""
         self._check_process()
-        with self.lock, _storage_errors(_WRITING):
-            self._connection.executemany(statement, rows)
+        try:
+            with self.lock:
+                self._connection.executemany(statement, rows)
+        except sqlite3.Error as error:
+            raise _translate(_WRITING, error) from error
 
     def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         self._check_process()
-        with self.lock, _storage_errors("reading the ledger"):
-            return self._connection.execute(statement, values).fetchall()
+        try:
+            with self.lock:
+                return self._connection.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise _translate("reading the ledger", error) from error
 
     def _value(self, statement: str, *values: Any) -> Any:
         """The first value of the first row; None if there is none."""

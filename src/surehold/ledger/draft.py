@@ -222,9 +222,12 @@ class Draft(View):
     def flush(self) -> None:
         """Write what is gathered, all at once, which is quicker than one by one."""
         self.store.add(*self._added)
-        self.store.note_asked(self._new_asked)
-        self.store.note_charged(self._new_charged)
-        self.store.drop_charged(*self._settled)
+        if self._new_asked:
+            self.store.note_asked(self._new_asked)
+        if self._new_charged:
+            self.store.note_charged(self._new_charged)
+        if self._settled:
+            self.store.drop_charged(*self._settled)
         for more in self._rounds.values():
             self.store.note_round(more)
         for analyst, spent in self._spending.items():

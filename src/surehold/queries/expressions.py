@@ -102,8 +102,7 @@ class Expression:
     @once
     def columns(self) -> frozenset[str]:
         """The columns it reads."""
-        own = (self.name,) if isinstance(self, Column) else ()
-        return frozenset(own).union(*(child.columns for child in self.children))
+        return frozenset().union(*[child.columns for child in self.children])
 
     def rebuild(self, children: tuple[Expression, ...]) -> Expression:
         """The same node over other children."""
@@ -215,6 +214,10 @@ class Column(Expression):
 
     name: str
     holds: ColumnType | None = None
+
+    @once
+    def columns(self) -> frozenset[str]:
+        return frozenset((self.name,))
 
     def _type(self) -> Type:
         if self.holds is None:

@@ -267,14 +267,15 @@ class Session(Overview):
         """
         ledger, evaluator = self._ledger, self._evaluator
         drawn = evaluator.evaluate_known(planned.due) or {}
-        expected = 0.0 if drawn else evaluator.expected_seconds(planned.due)
+        expected = None if drawn else evaluator.expected_seconds(planned.due)
         with ledger.writing() as draft:
             step = self._admission.confirm(draft, questions, planned, list_key)
             if not step.due.keys() <= drawn.keys():
                 drawn = {}
             now = self._settle(draft, questions, step, drawn)
         if step.due and not drawn:
-            expected = expected or evaluator.expected_seconds(step.due)
+            if expected is None:
+                expected = evaluator.expected_seconds(step.due)
             drawn, charged_at = evaluator.evaluate(step.due, expected, progress), draft.head.seq
             with ledger.writing() as draft:
                 if draft.head.seq != charged_at:  # another process may have answered by now

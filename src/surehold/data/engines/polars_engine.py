@@ -93,7 +93,7 @@ class PolarsEngine(Engine):
         for at, total in zip(varying, self._row(measures, varying, rows), strict=True):
             totals[at] = total
         # Without a column Polars gives one value, not one for each record.
-        constant = [at for at in range(len(measures)) if at not in set(varying)]
+        constant = [at for at, measure in enumerate(measures) if not measure.expression.columns]
         for at, total in zip(constant, self._row(measures, constant, _ONE), strict=True):
             totals[at] = total * rows.height
         return totals
