@@ -229,13 +229,15 @@ def about(text: str, kind: str, result: str | None = None) -> str:
     body = sections(text, level=3).get(kind, "")
     if result is None:
         return body
-    rows = body.partition("| kind | field | is |")[2].splitlines()
+    before, heading, table = body.partition("| kind | field | meaning |")
+    assert heading, f"no table of the results of {kind}"
+    rows = table.splitlines()
     taken, current = [], ""
     for row in rows:
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         current = cells[0].strip("`") or current
         taken += [row] if current == result and len(cells) == 3 else []
-    return body.partition("| kind | field | is |")[0] + "\n".join(taken)
+    return before + "\n".join(taken)
 
 
 def format_wrong(text: str, found: dict[str, set[str]]) -> list[str]:
@@ -329,7 +331,7 @@ class TestThatTheChecksCanFail:
             ("### seal\n", "### sealed\n", "seal"),
             ("| `salt` |", "| `pepper` |", "append: salt"),
             ("| `salt` |", "| `pepper` |", "append: pepper, never written"),
-            ("| `manifest` | what", "| `man` | what", "after: manifest"),
+            ("| `manifest` | a hash", "| `man` | a hash", "after: manifest"),
             ("`name`, `constant`, `power`", "`name`, `constant`", "register: power"),
             ("| | `bits` |", "| | `grid` |", "answer, number: bits"),
             ("| | `allowance` |", "| | `epsilon` |", "answer, choice: allowance"),
