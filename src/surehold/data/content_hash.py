@@ -21,7 +21,7 @@ _TYPES: dict[ColumnType, Any] = {
 }
 
 
-class Likeness:
+class ContentHash:
     """A hash of records that are given frame by frame; how they are divided makes no difference."""
 
     def __init__(self, schema: Schema) -> None:
@@ -31,15 +31,17 @@ class Likeness:
         """Some records more."""
         for name, (kind, (gaps, sizes, values)) in self._parts.items():
             series = frame[name]
-            gaps.update(series.is_null().to_numpy().astype("u1").tobytes())
+            gaps.update(series.is_null().to_numpy().data)
             if kind is ColumnType.STR:
-                texts = series.fill_null("").cast(pl.String)
-                sizes.update(texts.str.len_bytes().to_numpy().astype("<u4").tobytes())
-                values.update("".join(texts.to_list()).encode())
+                array = series.fill_null("").to_arrow(compat_level=pl.CompatLevel.oldest())
+                edges = np.frombuffer(array.buffers()[1], "<i8")[array.offset :][: len(array) + 1]
+                sizes.update(np.diff(edges).astype("<u4").data)
+                if edges[-1] > edges[0]:
+                    values.update(array.buffers()[2][int(edges[0]) : int(edges[-1])])
             else:
                 filled = series.fill_null(False if kind is ColumnType.BOOL else 0)
-                numbers = filled.to_numpy().astype(_TYPES[kind])
-                values.update((numbers + 0 if kind is ColumnType.FLOAT else numbers).tobytes())
+                numbers = filled.to_numpy().astype(_TYPES[kind], copy=False)
+                values.update((numbers + 0 if kind is ColumnType.FLOAT else numbers).data)
 
     @property
     def digest(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from surehold.data.content_hash import Likeness
+from surehold.data.content_hash import ContentHash
 from surehold.data.engines.polars_engine import PolarsEngine
 from surehold.data.frames import frame_of
 from surehold.data.in_flight import InFlight
@@ -69,6 +69,7 @@ class RecordStore:
         self.limits: ModelLimits | None = None  # what a model may use; None are the usual ones
         self.model_store = ModelStore(ledger.folder)
         self.in_flight = InFlight()
+        self._seal_at = 0  # with fewer records, no seal is due, whichever process appends them
         self._lock = threading.Lock()
 
     # --------------------------------------------------------------------------- appending
@@ -105,30 +106,34 @@ class RecordStore:
         rows = intake.small()
         if rows is not None:
             text = dump_rows(rows)
+            content = content_of(text)
             with ledger.writing() as draft:
-                known = draft.appended(key, content_of(text))
+                known = draft.appended(key, content)
                 if known is not None:
                     return known
                 if not again:
-                    draft.check_new(content_of(text), intake.count)
+                    draft.check_new(content, intake.count)
                 entry = draft.add_rows(text, intake.count, key)
-            if ledger.state.records - ledger.store.first_pending() >= SEAL_AT:
+            if ledger.state.records >= self._seal_at:
                 # The append is durable; a seal that fails now is tried again after the next one.
                 with contextlib.suppress(Exception):
-                    self.seal()
+                    records = ledger.state.records
+                    self._seal_at = min(ledger.store.first_pending(), records) + SEAL_AT
+                    if records >= self._seal_at:
+                        self.seal()
             return entry
         intake.finish()  # the long part, before others have to wait
         content = content_of_files(intake.digests)
         with ledger.writing() as draft:
-            known = draft.appended(key, content, intake.likeness)
+            known = draft.appended(key, content, intake.content)
             if known is not None:
                 return known
             if not again:
                 draft.check_new(content, intake.count)  # of an earlier version, by their bytes
-                draft.check_new(intake.likeness, intake.count)
+                draft.check_new(intake.content, intake.count)
             self._seal_pending(draft)
             segments = intake.publish(draft.state.records)
-            return draft.add_segments(segments, intake.likeness, key)
+            return draft.add_segments(segments, intake.content, key)
 
     def seal(self) -> None:
         """Move what is pending into a segment."""
@@ -241,11 +246,11 @@ class RecordStore:
 
     def content_hash(self, segments: Sequence[Segment]) -> str:
         """The hash of the records of some segments, by their values."""
-        likeness = Likeness(self._ledger.schema)
+        content = ContentHash(self._ledger.schema)
         for segment in segments:
             [frame] = read_segments(self._folder, [segment])
-            likeness.take(frame)
-        return likeness.digest
+            content.take(frame)
+        return content.digest
 
     def _snapshot(self, t: int) -> PolarsEngine:
         """All records of that round, and what came since; nothing is added to it.
@@ -377,12 +382,13 @@ class _Intake:
         self._size = 0
         self._folder = folder
         self._writer: SegmentWriter | None = None
-        self._likeness = Likeness(ledger.schema)
+        self._content: ContentHash | None = None
 
     @property
-    def likeness(self) -> str:
+    def content(self) -> str:
         """The hash of what was written, by its values."""
-        return self._likeness.digest
+        assert self._content is not None
+        return self._content.digest
 
     def take(self, batch: Batch) -> None:
         self._waiting.append(batch)
@@ -427,9 +433,9 @@ class _Intake:
         start = 0
         if self._writer is None:
             self._writer = SegmentWriter(self._folder, self._ledger.fingerprint)
+            self._content = ContentHash(self._ledger.schema)
         while frame.height - start >= RECORDS or (everything and start < frame.height):
-            self._likeness.take(frame.slice(start, RECORDS))
-            self._writer.write(frame.slice(start, RECORDS))
+            self._writer.write(frame.slice(start, RECORDS), self._content)
             start += RECORDS
         rest = frame.slice(start)
         self._waiting, self._size = ([rest] if rest.height else []), rest.height

@@ -19,6 +19,8 @@ Value: TypeAlias = int | float | bool | str | None
 Row: TypeAlias = Sequence[Value]
 
 LARGEST_INT = 2**63 - 1
+_PLAIN = frozenset({bool, int, float, str})
+_JSON = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 # What a column takes, in words.
 REQUIRED = {
@@ -87,17 +89,19 @@ def check_value(value: Any, kind: ColumnType, record: int, column: str) -> Value
 
 def dump_rows(rows: Sequence[Row]) -> str:
     """Rows as JSON text: one list a record, in the order of the columns."""
-    return json.dumps(rows, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    return _JSON.encode(rows)
 
 
 def load_rows(text: str) -> list[Row]:
-    """What :func:`dumped` wrote."""
+    """What :func:`dump_rows` wrote."""
     rows: list[Row] = json.loads(text)
     return rows
 
 
 def _plain(value: Any) -> Any:
     """NumPy's scalars, and whatever else knows its plain value, as Python's."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, int | float | str):
         # Subclasses (NumPy's float64 and str_ among them) would not be written as plain JSON.
         if isinstance(value, str):

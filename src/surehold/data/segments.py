@@ -19,6 +19,7 @@ import polars as pl
 import pyarrow as pa
 
 from surehold import files
+from surehold.data.content_hash import ContentHash
 from surehold.errors import LedgerCorrupt, StorageFailed
 from surehold.ledger.tables import Segment
 
@@ -54,12 +55,15 @@ class SegmentWriter:
         # Hashing and syncing files while the next is written: both leave Python's lock.
         self._finisher = ThreadPoolExecutor(_FINISHERS, thread_name_prefix="surehold-segment")
 
-    def write(self, frame: pl.DataFrame) -> None:
-        """One more segment."""
+    def write(self, frame: pl.DataFrame, content: ContentHash | None = None) -> None:
+        """One more segment, whose records are added to a hash of their values meanwhile."""
         path = files.passing_name(self._folder)
         self._paths.append(path)
+        hashed = None if content is None else self._finisher.submit(content.take, frame)
         with _report_failures():
             write_file(path, frame, self._fingerprint)
+        if hashed is not None:
+            hashed.result()
         self._written.append(self._finisher.submit(_finish, path, frame.height))
 
     def finish(self) -> list[Written]:

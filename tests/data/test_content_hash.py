@@ -10,7 +10,7 @@ import pytest
 import surehold as sh
 from support.runtime import adaptive_plan
 from surehold.data import record_store
-from surehold.data.content_hash import Likeness
+from surehold.data.content_hash import ContentHash
 from surehold.queries import Schema
 
 COLUMNS = {"age": "int", "bmi": "float", "city": "str", "ill": "bool"}
@@ -72,8 +72,8 @@ def test_the_same_records_are_refused_from_whatever_they_come(tmp_path, monkeypa
         dataset.verify()
 
 
-def likeness(*frames: pl.DataFrame) -> str:
-    found = Likeness(Schema.of(COLUMNS))
+def digest(*frames: pl.DataFrame) -> str:
+    found = ContentHash(Schema.of(COLUMNS))
     for one in frames:
         found.take(one)
     return found.digest
@@ -81,7 +81,7 @@ def likeness(*frames: pl.DataFrame) -> str:
 
 def test_how_they_are_divided_makes_no_difference():
     whole = frame()
-    assert likeness(whole) == likeness(whole[:1], whole[1:300], whole[300:])
+    assert digest(whole) == digest(whole[:1], whole[1:300], whole[300:])
 
 
 CHANGES = {
@@ -100,5 +100,5 @@ CHANGES = {
 
 @pytest.mark.parametrize("pair", list(combinations(CHANGES, 2)), ids=" and ".join)
 def test_other_records_are_others(pair):
-    one, other = (likeness(CHANGES[name]) for name in pair)
+    one, other = (digest(CHANGES[name]) for name in pair)
     assert one != other
