@@ -1,4 +1,4 @@
-"""Checks of the numbers that callers give, each written once.
+"""Checks of numbers that callers give, each written once.
 
 NumPy's numbers are recognised without importing it: they are registered with :mod:`numbers`.
 """
@@ -60,7 +60,7 @@ def check_positive(name: str, value: object, most: float = math.inf) -> float:
 
 
 def check_probability(name: str, value: object, hint: str = "") -> float:
-    """Return ``value`` as a float strictly between 0 and 1, or raise; the hint is for percents."""
+    """Return ``value`` as a float strictly between 0 and 1, or raise with a hint on percents."""
     required = "a number strictly between 0 and 1"
     number = check_number(name, value, required, lambda x: x > 0.0)
     if number >= 1.0:

@@ -1,4 +1,4 @@
-"""How results are shown: one dictionary for every surface, one line for people, a table in HTML."""
+"""How results are shown: a dictionary for every surface, a line for people, an HTML table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TEXTS = {
 
 
 def as_table(caption: str, values: Mapping[str, Any]) -> str:
-    """A table of names and values for a notebook; what does not apply is left out."""
+    """Return an HTML table of names and values for a notebook, without empty values."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
         for name, value in values.items()
@@ -26,15 +26,15 @@ def as_table(caption: str, values: Mapping[str, Any]) -> str:
 
 
 class Shown:
-    """A frozen dataclass that is a result: ``to_dict`` is what every surface prints."""
+    """A frozen dataclass for results; every surface prints its ``to_dict``."""
 
     __slots__ = ()
 
     @property
     def display(self) -> Mapping[str, Any]:
-        """The numbers as text, rounded to the safe side.
+        """Return the numbers as text, rounded to the safe side.
 
-        A class whose dictionary has it lists it among its fields and overrides ``_display``.
+        A class that has it in its dictionary lists it among its fields and overrides ``_display``.
         """
         return self._display()
 
@@ -42,13 +42,13 @@ class Shown:
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON has them."""
+        """Return plain values, as in JSON."""
         names = (field.name for field in fields(cast("Any", self)))
         return {name: _plain(getattr(self, name)) for name in names}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
-        """The fields of ``to_dict``: pydantic omits those that are computed."""
+        """Return the schema of ``to_dict``: pydantic omits computed fields."""
         schema: dict[str, Any] = handler(core)
         shape, names = (
             handler.resolve_ref_schema(schema),
@@ -63,7 +63,7 @@ class Shown:
         return f"<{type(self).__name__.lower()}: {self}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For copies and pickles: frozen mappings as plain ones, which can be copied."""
+        """Copy and pickle frozen mappings as plain ones."""
         given = (field for field in fields(cast("Any", self)) if field.init)
         values = (getattr(self, field.name) for field in given)
         plain = (dict(value) if isinstance(value, Mapping) else value for value in values)

@@ -1,4 +1,4 @@
-"""Every exception Surehold raises, on one page.
+"""Every exception that Surehold raises, on one page.
 
 All share the base :class:`SureholdError`. Each says what was required, what was given and what to
 do, and has the numbers as attributes, so that no surface has to parse text.
@@ -14,7 +14,7 @@ class SureholdError(Exception):
     """Base of every error that Surehold raises on purpose."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The one shape of an error on every surface: its class, its one line and its numbers.
+        """Return the one shape of an error on every surface: class, message and numbers.
 
         >>> NotApplicable("split", "data is asked twice").to_dict()["error"]["details"]
         {'certificate': 'split', 'reason': 'data is asked twice'}
@@ -28,7 +28,7 @@ class SureholdError(Exception):
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By its attributes: constructors take other arguments than the message, which args has."""
+        """Pickle by attributes: constructors do not take the message, which ``args`` holds."""
         return _restored, (type(self), self.args, self.__dict__)
 
 
@@ -91,8 +91,8 @@ class MissingExtra(SureholdError, ImportError):
 class InvalidQuery(SureholdError, ValueError):
     """A query that the language does not allow; the same for every dataset with these columns.
 
-    ``position`` is where in ``text`` the error begins, counted from 0; None if it is in no one
-    place.
+    ``position`` is where in ``text`` the error begins, counted from 0; None if it has no single
+    position.
     """
 
     def __init__(self, reason: str, text: str, position: int | None = None, hint: str = "") -> None:
@@ -108,17 +108,17 @@ class InvalidQuery(SureholdError, ValueError):
 
 
 def _pointed(text: str, position: int) -> str:
-    """The few characters around a position, so that a long query can be corrected."""
+    """Return a few characters around a position, so that a long query can be corrected."""
     around = text[max(position - 10, 0) : position + 20]
     return f" (near {around!r})" if around.strip() else ""
 
 
 class BudgetExhausted(SureholdError):
-    """The filter refused: the charge does not fit. Nothing was charged and no data was touched.
+    """The filter refused: the charge does not fit. Nothing was charged and no data was read.
 
-    ``charge`` is what was asked for and ``remaining`` what is left (mu^2 of the record that binds);
-    ``fits_at`` is the smallest round at which it would fit, None if there is none in the plan.
-    ``what`` replaces the first sentence where it is the number of answers that does not fit.
+    ``charge`` is the required charge and ``remaining`` what is left (mu^2 of the record that
+    binds); ``fits_at`` is the smallest round at which it would fit, None if there is none in the
+    plan. ``what`` replaces the first sentence if the number of answers does not fit.
     """
 
     def __init__(
@@ -155,9 +155,9 @@ class NotReady(SureholdError):
 
 
 class LedgerCorrupt(SureholdError):
-    """The ledger, the data and the plan do not belong together, so nothing is answered.
+    """The ledger, the data and the plan do not match, so nothing is answered.
 
-    ``entry`` is the number of the first entry that is wrong, None if it is not in an entry.
+    ``entry`` is the number of the first wrong entry, None if no entry is wrong.
     """
 
     def __init__(self, what: str, reason: str, entry: int | None = None) -> None:
@@ -172,10 +172,10 @@ class LedgerCorrupt(SureholdError):
 
 
 class BadRecord(SureholdError, ValueError):
-    """A record of an append does not fit the columns; nothing of that append was kept.
+    """A record of an append does not fit the columns; nothing of that append was stored.
 
-    ``record`` counts from 1 within the append. The value itself is not repeated: error messages end
-    up in logs.
+    ``record`` counts from 1 within the append. The message does not repeat the value, because
+    messages end up in logs.
     """
 
     def __init__(self, record: int | None, column: str | None, required: str, got: str) -> None:
@@ -194,7 +194,7 @@ class BadRecord(SureholdError, ValueError):
 class StorageFailed(SureholdError, OSError):
     """The disk failed, or another process was in the way.
 
-    ``kept`` is False if nothing was changed, True if the change was kept all the same, None if that
+    ``kept`` is False if nothing was changed, True if the change was stored after all, None if that
     is unknown. Repeating the request with the same key is always safe.
     """
 
@@ -221,7 +221,7 @@ class EvaluationFailed(SureholdError):
 class AccessDenied(SureholdError):
     """Not authenticated (``status`` 401) or permission denied (403).
 
-    Nothing was charged and no data was touched.
+    Nothing was charged and no data was read.
     """
 
     def __init__(self, reason: str, hint: str, status: int = 401) -> None:
@@ -260,7 +260,7 @@ class ServiceFailed(SureholdError, ConnectionError):
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; any other object is named by its type."""
+    """Return a value as JSON has it; name any other object by its type."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -275,7 +275,7 @@ def _plain(value: Any) -> Any:
 def _restored(
     kind: type[SureholdError], args: tuple[Any, ...], attributes: dict[str, Any]
 ) -> SureholdError:
-    """An error that came from another process."""
+    """Rebuild an error that came from another process."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(attributes)

@@ -1,7 +1,7 @@
-"""Files and folders that outlive a power failure: the one place that makes and replaces them.
+"""Files and folders that survive a power loss: the one place that creates and replaces them.
 
-A file's bytes are durable when the file is synced, its name when the folder is. So each function
-here syncs both, in that order, before it returns; what it raises says what is known by then.
+A file's bytes are durable once the file is synced, its name once the folder is. So each function
+here syncs both, in that order, before it returns; an exception says what is known by then.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _MAY_BE_KEPT = "it is unknown whether it was kept; repeat the request, which is 
 
 
 def write_file(path: Path, content: bytes, doing: str) -> None:
-    """The whole content under this name, or what was there before; durable when it returns.
+    """Write the whole content under a name, or leave what was there; durable on return.
 
-    Only its owner may read it.
+    Only the owner may read it.
     """
     passing = passing_name(path.parent)
     try:
@@ -49,7 +49,7 @@ def write_file(path: Path, content: bytes, doing: str) -> None:
 
 
 def name_files(names: Mapping[Path, Path], doing: str) -> None:
-    """Rename files, or folders, which are synced already; then sync the folders they are in."""
+    """Rename synced files or folders, then sync the folders that contain them."""
     with stored(doing, kept=False):
         for passing, path in names.items():
             passing.rename(path)
@@ -58,9 +58,9 @@ def name_files(names: Mapping[Path, Path], doing: str) -> None:
 
 
 def make_folder(path: Path, mode: int = PRIVATE_FOLDER) -> None:
-    """A folder for its owner alone, and those above it that are missing; no error if it is there.
+    """Create a folder for its owner alone, with missing parents; it may exist already.
 
-    Its name is synced in any case: the process that made it may have been cut off before that.
+    Its name is synced in any case: the process that created it may have been killed before that.
     """
     if not path.parent.is_dir():
         make_folder(path.parent, mode=0o777)  # as the user has folders made
@@ -70,7 +70,7 @@ def make_folder(path: Path, mode: int = PRIVATE_FOLDER) -> None:
 
 
 def exposure(folder: Path) -> str | None:
-    """A remark about a folder that others on this machine may use; None if only its owner may."""
+    """Return a warning about a folder that others on this machine may use, or None."""
     others = folder.stat().st_mode & 0o077
     if not others:
         return None
@@ -81,12 +81,12 @@ def exposure(folder: Path) -> str | None:
 
 
 def passing_name(folder: Path) -> Path:
-    """A unique name for a file that is not whole yet."""
+    """Return a unique temporary name for an incomplete file."""
     return folder / f"{PASSING}{uuid.uuid4().hex}"
 
 
 def sync_names(folder: Path, doing: str) -> None:
-    """Make names durable that a folder already shows; if that fails the outcome is unknown."""
+    """Make names durable that a folder already shows; on failure the outcome is unknown."""
     with stored(doing, kept=None):
         sync_folder(folder)
 
@@ -97,13 +97,13 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Make the bytes of a file durable, whoever wrote them."""
+    """Make the bytes of a file durable, no matter which process wrote them."""
     _sync_path(path)
 
 
 @contextmanager
 def stored(doing: str, kept: bool | None) -> Iterator[None]:
-    """Errors of the disk as errors of ours, which say what is known."""
+    """Turn errors of the disk into ours, which say what is known."""
     try:
         yield
     except StorageFailed:

@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
 
 def width(value: float, digits: int = 4) -> str:
-    """A half-width with a few significant digits, never smaller than it is.
+    """Format a half-width with a few significant digits, never smaller than it is.
 
     >>> width(0.09991), width(0.099912), width(1e-7 / 3)
     ('0.09991', '0.09992', '3.334e-08')
@@ -20,7 +20,7 @@ def width(value: float, digits: int = 4) -> str:
 
 
 def budget(value: float, digits: int = 6) -> str:
-    """A budget with a few significant digits, never larger than it is.
+    """Format a budget with a few significant digits, never larger than it is.
 
     >>> budget(0.00498447885)
     '0.00498447'
@@ -30,7 +30,7 @@ def budget(value: float, digits: int = 6) -> str:
 
 
 def fixed(value: float, decimals: int, *, up: bool) -> str:
-    """An end of an interval with some decimals, rounded outwards, to the side that is named.
+    """Format an end of an interval with some decimals, rounded outwards, to the given side.
 
     >>> fixed(0.27101, 3, up=False), fixed(0.35201, 3, up=True), fixed(-0.0, 2, up=False)
     ('0.271', '0.353', '0.00')
@@ -43,7 +43,7 @@ def fixed(value: float, decimals: int, *, up: bool) -> str:
 
 
 def plain(value: float, decimals: int) -> str:
-    """A value with some decimals, rounded; no sign before a zero.
+    """Format a value with some decimals, rounded to nearest; no sign before a zero.
 
     >>> plain(0.1349, 3), plain(-0.0004, 3)
     ('0.135', '0.000')
@@ -53,7 +53,7 @@ def plain(value: float, decimals: int) -> str:
 
 
 def count(value: int) -> str:
-    """A count with thousands marked.
+    """Format a count with thousands separators.
 
     >>> count(1059740)
     '1,059,740'
@@ -62,7 +62,7 @@ def count(value: int) -> str:
 
 
 def several(number: int, noun: str) -> str:
-    """A number of things, in words that agree.
+    """Format a number of things, with the noun in the right form.
 
     >>> several(1, "record"), several(20_000, "record"), several(2, "query")
     ('1 record', '20,000 records', '2 queries')
@@ -73,7 +73,7 @@ def several(number: int, noun: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long, to one figure or two.
+    """Format a duration to one or two digits.
 
     >>> duration(7.6), duration(200.0), duration(9_000.0)
     ('8 s', '3 min', '2.5 h')
@@ -84,7 +84,7 @@ def duration(seconds: float) -> str:
 
 
 def share_left(part: float, whole: float) -> str:
-    """A share of a budget that is left, rounded down.
+    """Format the share of a budget that is left, rounded down.
 
     >>> share_left(0.99999, 1.0), share_left(0.0001, 1.0), share_left(0.3, 1.0)
     ('99.9%', 'below 0.1%', '30%')
@@ -98,7 +98,7 @@ def share_left(part: float, whole: float) -> str:
 
 
 def share_spent(part: float, whole: float) -> str:
-    """A share of a budget that is charged or spent, rounded up.
+    """Format the share of a budget that is charged or spent, rounded up.
 
     >>> share_spent(0.00001, 1.0), share_spent(0.30001, 1.0), share_spent(0.3, 1.0)
     ('0.001%', '30.1%', '30%')
@@ -113,7 +113,7 @@ def share_spent(part: float, whole: float) -> str:
 
 
 def percent(beta: float) -> str:
-    """The confidence 1 - beta, exactly.
+    """Format the confidence 1 - beta, exactly.
 
     >>> percent(0.05), percent(1e-6)
     ('95%', '99.9999%')
@@ -123,7 +123,7 @@ def percent(beta: float) -> str:
 
 
 def shorten(text: str, most: int = 40) -> str:
-    """A text of at most so many characters, the rest of it as dots."""
+    """Cut a text to a number of characters, with dots for the rest."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 

@@ -16,9 +16,9 @@ _SHORTEST, _LONGEST = 0.0002, 0.01  # seconds between tries
 
 @contextmanager
 def waiting_lock(path: Path, seconds: float | None = None) -> Iterator[None]:
-    """Held by one process at a time; others wait, at most ``seconds``: then TimeoutError.
+    """Hold a lock between processes; wait at most ``seconds``, then raise TimeoutError.
 
-    The file is opened each time, so that a process that is forked meanwhile does not keep it.
+    The file is opened each time, so that a process forked in the meantime does not keep it.
     """
     file = _opened(path)
     try:
@@ -32,7 +32,7 @@ def waiting_lock(path: Path, seconds: float | None = None) -> Iterator[None]:
 
 
 def _take_within(file: int, seconds: float) -> None:
-    """The system waits for ever or not at all, so this tries again and again."""
+    """Try again and again, because the system waits either forever or not at all."""
     give_up, pause = time.monotonic() + seconds, _SHORTEST
     while True:
         try:
@@ -46,7 +46,7 @@ def _take_within(file: int, seconds: float) -> None:
 
 @contextmanager
 def only_one(path: Path, what: str) -> Iterator[None]:
-    """Held by one process; any other is refused with the number of the holder."""
+    """Hold a lock; refuse a second process with the process ID of the holder."""
     file = _opened(path)
     try:
         try:

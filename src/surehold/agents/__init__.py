@@ -1,5 +1,5 @@
-"""A dataset for agents: the tools of the Model Context Protocol, over stdio and HTTP.
+"""A dataset for agents: Model Context Protocol tools, over stdio and HTTP.
 
-Tools translate between a model and a session; they compute nothing. What they give back is what
-every other surface gives: the results' own dictionaries, and the one shape of an error.
+Tools translate between a model and a session; they compute nothing. They return what every other
+surface returns: the dictionaries of the results, and the one shape of an error.
 """

@@ -1,4 +1,4 @@
-"""What tools take: pydantic models, whose complaints become errors in our one shape."""
+"""Tool arguments: pydantic models, whose errors become ours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from surehold.server.errors import invalid_input
 
 
 def _whole(value: object) -> object:
-    """20000.0 is a whole number: JSON has only one kind of number."""
+    """Accept 20000.0 as a whole number: JSON has only one kind of number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -38,13 +38,13 @@ Key = Annotated[
 
 
 class Arguments(BaseModel):
-    """The arguments of one call. A null stands for one that was left out, as models write it."""
+    """The arguments of one call. Null stands for a missing one, because models write it so."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Self:
-        """The arguments, checked; InvalidInput names the first that is wrong."""
+        """Check the arguments; InvalidInput names the first invalid one."""
         known = cls.model_fields
         for name, value in given.items():
             if name not in known:

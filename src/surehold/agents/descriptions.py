@@ -1,4 +1,4 @@
-"""What a model reads before it asks. It knows about the promise only what is written here."""
+"""What a model reads before it asks: everything it knows about the promise."""
 
 from __future__ import annotations
 

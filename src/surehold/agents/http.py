@@ -30,7 +30,7 @@ PATH = "/mcp"
 
 
 def tool_application(service: Service, close: Callable[[], None]) -> FastAPI:
-    """The ASGI application of the tools, guarded as the routes are; it keeps no state."""
+    """Build the stateless ASGI application of the tools, guarded like the routes."""
     tools = ToolServer(lambda request: _guest_of(service, request.scope))
     manager = StreamableHTTPSessionManager(
         tools.server,
@@ -44,7 +44,7 @@ def tool_application(service: Service, close: Callable[[], None]) -> FastAPI:
 
     @router.post(PATH, openapi_extra=VIEWER, responses=gives(dict[str, Any], *WITH_BODY))
     async def call(request: Request, body: Annotated[Any, Body()]) -> Response:
-        """A message of the Model Context Protocol, such as the call of a tool."""
+        """Handle a message of the Model Context Protocol, such as a tool call."""
         return _PassedOn(manager, await request.body())
 
     @asynccontextmanager
@@ -58,13 +58,13 @@ def tool_application(service: Service, close: Callable[[], None]) -> FastAPI:
 
 
 def serve_http(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until a signal; calls that run may finish first."""
+    """Serve until a signal arrives, and let running calls finish."""
     logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every bad request
     HttpServer(with_middleware(app), ready).run(sockets=[listener])
 
 
 def _guest_of(service: Service, scope: Scope) -> Guest:
-    """The caller of a request, whose line in the log names the tool."""
+    """Return the caller of a request; its log line names the tool."""
 
     def note(tool: str, outcome: str) -> None:
         scope[TOOL] = (tool, outcome)
@@ -73,14 +73,14 @@ def _guest_of(service: Service, scope: Scope) -> Guest:
 
 
 class _PassedOn(Response):
-    """The SDK's response to a body that was read already."""
+    """The SDK's response to a body that has already been read."""
 
     def __init__(self, manager: StreamableHTTPSessionManager, content: bytes) -> None:
         super().__init__()
         self._manager, self._content = manager, content
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the body on, and then whatever follows it."""
+        """Pass the body on, and then everything that follows it."""
         waiting: list[Message] = [
             {"type": "http.request", "body": self._content, "more_body": False}
         ]

@@ -1,4 +1,4 @@
-"""Results in words for a model: the value with its width, what it means, and what is left."""
+"""Results in words for a model: the value with its width, its meaning, and the budget left."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _APART = "two answers differ for sure only if their intervals do not overlap"
 
 
 def of_result(result: Result, left: str) -> str:
-    """A result in a few lines; ``left`` says what is left afterwards."""
+    """Describe a result in a few lines; ``left`` says what is left afterwards."""
     recorded = "  (recorded: it was given before, and cost nothing now)" if result.recorded else ""
     lines = [
         f"{result}{recorded}",
@@ -58,7 +58,7 @@ def of_result(result: Result, left: str) -> str:
 
 
 def of_results(results: Sequence[Result], left: str) -> str:
-    """Several results, a line each, and what holds for all of them."""
+    """Describe several results, one line each, and what holds for all of them."""
     lines = [f"{_brief(result)}   {_quoted(result.query)}" for result in results]
     price = sum(result.price for result in results if not result.recorded)
     cost = several(price, "answer") if price else "nothing now"
@@ -66,7 +66,7 @@ def of_results(results: Sequence[Result], left: str) -> str:
 
 
 def left_after(answers: int, t: int, left: Budget | SpendingLimit) -> str:
-    """What is left of the budget, or of the caller's own limit."""
+    """Describe what is left of the budget, or of the caller's own limit."""
     return f"{several(answers, 'answer')} left at n = {t:,}; {left}"
 
 
@@ -140,7 +140,7 @@ def _cost(result: Result) -> str:
 
 
 def of_quote(quote: Quote, status: Status | None = None) -> str:
-    """The cost, or the reason of a refusal; ``status`` is where the dataset stands."""
+    """Describe the cost, or the reason for a refusal, given the status of the dataset."""
     lines = [str(quote), f"query: {_quoted(quote.query)}"]
     if quote.allowed:
         lines += [
@@ -171,7 +171,7 @@ def _what_fits(quote: Quote) -> str:
 
 
 def of_dataset(status: Status, plan: Plan, rounds: Sequence[Round]) -> str:
-    """Columns, plan and language: what has to be known before the first question."""
+    """Describe columns, plan and language: what to know before the first question."""
     columns = [f"    {name}: {kind}" for name, kind in status.columns.items()]
     given = [f"    {one}" for one in rounds[-_SHOWN_ROUNDS:]]
     return "\n".join(
@@ -197,7 +197,7 @@ def of_dataset(status: Status, plan: Plan, rounds: Sequence[Round]) -> str:
 def of_budget(
     status: Status, outlook: Outlook, limit: SpendingLimit | None, mine: Pace | None = None
 ) -> str:
-    """What is left, and what it buys; ``mine`` is what the caller's own limit buys now."""
+    """Describe the budget left and what it buys; ``mine`` is the caller's own limit."""
     evenly = several(outlook.evenly.answers, "answer")
     lines = [
         str(status.budget),
@@ -216,7 +216,7 @@ def of_budget(
 
 
 def of_page(page: Page, newest: bool) -> str:
-    """A page of the transcript, a line each; what others wrote is quoted, and said to be theirs."""
+    """List a page of the transcript; quote what others wrote, and mark it as theirs."""
     lines = [
         f"{answer.entry}  {_quoted(answer.analyst)}  {_brief(answer)}   {_quoted(answer.query)}"
         for answer in page.answers
@@ -229,7 +229,7 @@ def of_page(page: Page, newest: bool) -> str:
 
 
 def _brief(result: Result) -> str:
-    """A result in one line, in which everything that an analyst wrote is quoted."""
+    """Describe a result in one line, quoting everything that an analyst wrote."""
     match result:
         case Choice():
             return str(replace(result, name=_quoted(result.name)))
@@ -251,7 +251,7 @@ def _now(status: Status) -> str:
 
 
 def of_error(error: SureholdError) -> str:
-    """What went wrong, and what to do about it."""
+    """Say what went wrong, and what to do about it."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}\n{_advice(error)}"
 
 
@@ -289,7 +289,7 @@ def _advice(error: SureholdError) -> str:
 
 
 def _readiness(numbers: Mapping[str, Any]) -> str:
-    """What to do about a round that cannot be asked yet, or any more."""
+    """Say what to do about a round that cannot be asked."""
     match numbers:
         case {"records": int(n), "first_round": int(first), "last_round": int(last)} if (
             "round" not in numbers
@@ -301,7 +301,7 @@ def _readiness(numbers: Mapping[str, Any]) -> str:
 
 
 def _until_ready(records: int, first: int, last: int) -> str:
-    """What helps while nothing can be asked at the present size."""
+    """Say what to do while nothing can be asked at the present size."""
     if records > last:
         return (
             f'the plan has ended, but its rounds can be asked: give "round": {last}, the last, if '
@@ -311,7 +311,7 @@ def _until_ready(records: int, first: int, last: int) -> str:
 
 
 def _quoted(text: str) -> str:
-    """As a JSON string, so that nobody's words pass for the tool's own; cut if long."""
+    """Quote as a JSON string, so that nobody's words pass for the tool's own; cut if long."""
     shown = text[:_LONGEST]
     more = "" if shown == text else f"... ({len(text):,} characters)"
     return f"{json.dumps(shown, ensure_ascii=not shown.isprintable())}{more}"

@@ -13,7 +13,7 @@ from surehold.agents.toolserver import ToolServer
 
 
 def serve_stdio(tools: ToolServer, close: Callable[[], None]) -> None:
-    """Serve until standard input ends, or a signal comes; the dataset is closed first."""
+    """Serve until standard input ends or a signal arrives; close the dataset first."""
     anyio.run(_serve, tools, close)
 
 
@@ -27,7 +27,7 @@ async def _serve(tools: ToolServer, close: Callable[[], None]) -> None:
 
 
 async def _watch(tools: ToolServer, close: Callable[[], None]) -> None:
-    """End by the signal itself, once the calls that run are done and the dataset is closed.
+    """End by the signal itself, once running calls are done and the dataset is closed.
 
     It cannot return normally: a thread waits for standard input, and nothing wakes it.
     """

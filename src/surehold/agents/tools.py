@@ -1,4 +1,4 @@
-"""The tools: what each is called, takes, gives and does."""
+"""The tools: names, arguments, results and actions."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _PAGE, _LONGEST_PAGE = 20, 200
 
 
 class Guest:
-    """Somebody who calls tools: the session to look with, and the way to ask.
+    """A caller of tools: the session to read from, and the way to ask.
 
-    Questions to a service go the way that requests over HTTP go, through its limits. ``note`` is
-    called with the tool that ran and the outcome.
+    Questions to a service pass through its limits, like HTTP requests. ``note`` is called with the
+    tool that ran and the outcome.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class Guest:
 
     @classmethod
     def of(cls, service: Service, caller: Caller, note: Note = lambda tool, outcome: None) -> Guest:
-        """A caller of a service."""
+        """Return the guest for a caller of a service."""
         return cls(service.session(caller), caller, service, note)
 
     def quote(self, query: str, t: int | None) -> Quote:
-        """What an answer would cost."""
+        """Quote what an answer would cost."""
         if self._service is None:
             return self.session.at(t).quote(query)
         return self._service.quote(self.caller, query, t=t)
@@ -74,7 +74,7 @@ class Guest:
         return self._service.ask(self.caller, query, t=t, key=key)
 
     def ask_many(self, texts: list[str], t: int | None, key: str | None) -> tuple[Result, ...]:
-        """All of them, or none."""
+        """Answer all of them, or none."""
         if self._service is None:
             return self.session.at(t).ask_many(texts, key=key)
         return self._service.ask_many(self.caller, texts, t=t, key=key)
@@ -82,14 +82,14 @@ class Guest:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gives: the dictionary of every surface, and words for a model."""
+    """The result of a call: the dictionary of every surface, and words for a model."""
 
     values: dict[str, Any]
     text: str
 
 
 class _Schema(GenerateJsonSchema):
-    """JSON Schema without titles and docstrings: they would fill a model's context."""
+    """JSON Schema without titles and docstrings, which would fill a model's context."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -113,24 +113,24 @@ class Tool(Arguments):
 
     @classmethod
     def title(cls) -> str:
-        """What people see."""
+        """Return the name that people see."""
         return str(cls.__doc__).rstrip(".")
 
     @classmethod
     def input_schema(cls) -> dict[str, Any]:
-        """The schema of the arguments."""
+        """Return the schema of the arguments."""
         return {"required": [], **cls.model_json_schema(schema_generator=_Schema)}
 
     @classmethod
     def output_schema(cls) -> dict[str, Any]:
-        """The schema of what comes back; its root says that it is an object, for older clients."""
+        """Return the schema of the result; its root is an object, for older clients."""
         adapter: TypeAdapter[Any] = TypeAdapter(cls.gives)
         schema = adapter.json_schema(mode="serialization", schema_generator=_Schema)
         return {"type": "object", **schema}
 
     @classmethod
     def call(cls, guest: Guest, given: Mapping[str, Any]) -> Outcome:
-        """Check the arguments and do it."""
+        """Check the arguments and run the tool."""
         return cls.read(given)._run(guest)
 
     @abstractmethod

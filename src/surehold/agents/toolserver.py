@@ -1,4 +1,4 @@
-"""The tools as a server of the Model Context Protocol, whatever carries its messages."""
+"""The tools as a Model Context Protocol server, independent of the transport."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ GuestOf = Callable[[Any], Guest]
 
 
 class ToolServer:
-    """Tools and resources. Calls run in threads, as they wait for the disk."""
+    """Tools and resources. Calls run in threads, because they wait for the disk."""
 
     def __init__(self, guest_of: GuestOf) -> None:
         self._guest_of = guest_of
@@ -68,9 +68,9 @@ class ToolServer:
         )
 
     async def finish(self) -> None:
-        """Let no other call begin, and wait a while for those that run.
+        """Accept no more calls, and wait a while for those that are running.
 
-        An ask that is cut off was charged, and is completed when the same is asked again.
+        An interrupted ask stays charged, and asking the same question again completes it.
         """
         with anyio.move_on_after(_SECONDS_TO_FINISH):
             for turns in (self._turns, self._asks):

@@ -1,4 +1,4 @@
-"""A session over HTTP: the same methods, results and errors as a local one, and no record here."""
+"""A session over HTTP: the same methods, results and errors as locally, and no records here."""
 
 from surehold.client.remote import RemoteSession, connect
 from surehold.client.transcript import RemoteTranscript

@@ -1,4 +1,4 @@
-"""The address of a service, the token for it, and the proxy on the way."""
+"""The address of a service, its token, and the proxy on the way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOKEN = "SUREHOLD_TOKEN"
 
 
 def check_url(given: object) -> str:
-    """The address of a service without a slash at its end; a path before ``/v1`` is allowed."""
+    """Return the address of a service without a trailing slash; a path prefix is allowed."""
     required = "the address of a service, such as https://host or http://127.0.0.1:8750"
     if not isinstance(given, str):
         raise InvalidInput("url", required, type(given).__name__)
@@ -33,7 +33,7 @@ def check_url(given: object) -> str:
 
 
 def check_token(given: object) -> str | None:
-    """The token, or that of the environment; never part of a message."""
+    """Return the token, or that of the environment; no message ever contains it."""
     if given is None:
         given = os.environ.get(TOKEN) or None
     if given is None:
@@ -46,7 +46,7 @@ def check_token(given: object) -> str | None:
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the usual environment variables name; none for this machine."""
+    """Return the proxy from the usual environment variables; none for this machine."""
     parsed = parse_url(url)
     host, proxies = str(parsed.host), environment.getproxies_environment()
     bypassed = environment.proxy_bypass_environment  # type: ignore[attr-defined]  # and yet there

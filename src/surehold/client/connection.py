@@ -1,7 +1,7 @@
-"""Requests to a service, which return dictionaries or raise errors of Surehold's, never others.
+"""Requests to a service, which return dictionaries or raise Surehold's own errors.
 
-A request is sent again only if that cannot do anything twice: because it changes nothing, because a
-key or a round makes it the same request, or because it never left.
+A request is repeated only if that cannot do anything twice: because it changes nothing, because a
+key or a round makes it the same request, or because it was never sent.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ _IS_THERE = "check that surehold serve is running there, on this port"
 
 @dataclass(frozen=True)
 class Request:
-    """What is sent: ``body`` as JSON, or else ``content``, which may be a file's, as it is.
+    """A request: ``body`` is sent as JSON, ``content`` (which may be a file) unchanged.
 
-    ``doing`` says what it is for. ``is_repeatable`` means that sent twice it does what it does
-    once; ``if_lost`` is what a caller has to know if it may have arrived without a response.
+    ``doing`` describes its purpose. ``is_repeatable`` means that sending it twice has the same
+    effect as sending it once; ``if_lost`` is what the caller must know if it may have arrived
+    without a response.
     """
 
     method: str
@@ -63,7 +64,7 @@ class Request:
 
 
 class _Broken(Exception):
-    """Nothing came back; ``is_unsent`` if the request never left, ``is_final`` if it never will."""
+    """No response; ``is_unsent`` if the request was never sent, ``is_final`` if it cannot be."""
 
     def __init__(self, reason: str, *, is_unsent: bool = False, is_final: bool = False) -> None:
         super().__init__(reason)
@@ -78,7 +79,7 @@ class _Reply:
 
     @property
     def wait(self) -> float | None:
-        """After how many seconds the service wants to be asked again."""
+        """Return the number of seconds that the service asks us to wait."""
         said = self.headers.get("Retry-After", "")
         if said.isascii() and said.isdecimal() and len(said) < 10:
             return float(said)
@@ -89,7 +90,7 @@ class _Reply:
 
 
 class Connection:
-    """A way to one service, for any number of threads."""
+    """A connection to one service, for any number of threads."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retries: int) -> None:
         self.url = url
@@ -103,11 +104,11 @@ class Connection:
         return f"<connection to {self.url}>"
 
     def get(self, path: str, doing: str, **query: Any) -> dict[str, Any]:
-        """What a path says; arguments that are None are left out."""
+        """Get the object at a path; arguments that are None are left out."""
         return self.send(Request("GET", path, doing, query=query))
 
     def send(self, request: Request) -> dict[str, Any]:
-        """The object that comes back, or the error."""
+        """Return the object in the response, or raise the error."""
         for attempt in itertools.count():
             is_last = attempt >= self._retries
             wait = _pause(attempt)
@@ -128,7 +129,7 @@ class Connection:
         raise AssertionError("unreachable")
 
     def decode(self, read: Callable[[Any], T], values: object, doing: str) -> T:
-        """What came back, as the library has it; what cannot be read is the service's fault."""
+        """Convert a response to the library's objects; an unreadable one is the service's fault."""
         try:
             return read(values)
         except (Unreadable, InvalidInput) as error:
@@ -141,7 +142,7 @@ class Connection:
             self._made[1].clear()
 
     def _pool(self) -> urllib3.PoolManager:
-        """The connections of this process: two processes on one would read each other's answers."""
+        """Return the connections of this process; two processes on one would mix up responses."""
         if self._made is None or self._made[0] != os.getpid():
             proxy = proxy_for(self.url)
             made = urllib3.PoolManager if proxy is None else partial(urllib3.ProxyManager, proxy)
@@ -180,7 +181,7 @@ class Connection:
             raise _Broken(f"the connection broke ({_describe(error)})") from error
 
     def _receive(self, response: urllib3.BaseHTTPResponse) -> _Reply:
-        """The whole response, unless it is too long or takes too long."""
+        """Read the whole response, unless it is too long or takes too long."""
         deadline = time.monotonic() + self._timeout
         declared = response.headers.get("Content-Length", "")
         size = int(declared) if declared.isdecimal() and len(declared) < 20 else 0
@@ -232,7 +233,7 @@ class Connection:
 
 
 def failure(url: str, doing: str, reason: str, hint: str = _IS_THERE) -> ServiceFailed:
-    """The error of a service that did not answer as it should."""
+    """Return the error for a service that did not respond as it should."""
     return ServiceFailed(f"{doing} at {url}", reason, hint)
 
 
@@ -268,13 +269,13 @@ def _text(value: object) -> str:
 
 
 def _pause(attempt: int) -> float:
-    """Longer each time; the clock's last digits keep clients from coming all at once."""
+    """Wait longer each time; the clock's last digits keep clients from synchronising."""
     longest = min(_FIRST_PAUSE * 2.0**attempt, _LONGEST_PAUSE)
     return (0.5 + time.monotonic_ns() % 1000 / 2000.0) * longest
 
 
 def _describe(error: BaseException) -> str:
-    """What went wrong, in one line, without the object that urllib3 puts before it."""
+    """Describe a failure in one line, without the object that urllib3 prepends."""
     inner = getattr(error, "original_error", None) or error
     text = " ".join(str(inner).split()).rpartition(">: ")[2].rpartition("): ")[2]
     return (text or type(inner).__name__)[:200]

@@ -1,4 +1,4 @@
-"""From the dictionaries that come back to the same objects and errors as in the library."""
+"""From the dictionaries of a service back to the library's objects and errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Unreadable(Exception):
 
 
 def result_of(values: object) -> Result:
-    """The result that ``to_dict`` made these values of, by its ``kind``."""
+    """Build the result that ``to_dict`` turned into these values, by its ``kind``."""
     name = values.get("kind") if isinstance(values, Mapping) else None
     kind = RESULTS.get(name) if isinstance(name, str) else None
     if kind is None:
@@ -30,9 +30,9 @@ def result_of(values: object) -> Result:
 
 
 def reader(kind: type[S]) -> Callable[[object], S]:
-    """Reads the objects of a class that ``to_dict`` made values of.
+    """Return a function that rebuilds an object of a class from its ``to_dict``.
 
-    Fields that this version does not know are ignored: a later service may send more.
+    It ignores fields that this version does not know: a later service may send more.
     """
     hints = _hints(kind)
 
@@ -45,12 +45,12 @@ def reader(kind: type[S]) -> Callable[[object], S]:
 
 
 def list_reader(kind: type[S], name: str) -> Callable[[Mapping[str, Any]], tuple[S, ...]]:
-    """Reads the objects of a class that are listed under a name."""
+    """Return a function that rebuilds the objects listed under a name."""
     return lambda values: _value(tuple[kind, ...], values.get(name), name)  # type: ignore[valid-type]
 
 
 def _hints(kind: Any) -> dict[str, Any]:
-    """The types of the fields that are given, in order; worked out once."""
+    """Return the types of the given fields, in order; computed once."""
     if kind not in _KNOWN:
         hints = get_type_hints(kind)
         _KNOWN[kind] = {one.name: hints[one.name] for one in fields(kind) if one.init}
@@ -61,7 +61,7 @@ _KNOWN: dict[Any, dict[str, Any]] = {}
 
 
 def _value(hint: Any, value: Any, name: str) -> Any:
-    """A value as its field has it: JSON has lists for tuples and no frozen mappings."""
+    """Convert a value to its field's type: JSON has no tuples or frozen mappings."""
     kind, inside = get_origin(hint) or hint, get_args(hint)
     if kind in (Union, types.UnionType):
         if value is None and type(None) in inside:
@@ -89,7 +89,7 @@ def _value(hint: Any, value: Any, name: str) -> Any:
 
 
 def error_of(status: int, values: Mapping[str, Any], wait: float | None) -> SureholdError | None:
-    """The error that a service raised; None if these values do not say."""
+    """Rebuild the error that a service raised; None if these values are not one."""
     found = values.get("error")
     if not isinstance(found, Mapping):
         return None

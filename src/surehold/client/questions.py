@@ -1,4 +1,4 @@
-"""From queries to what goes over the wire: texts, and the models that they are about."""
+"""Queries as they are sent: text, and the models they refer to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_query(query: object) -> Query | str:
-    """A query or its text, which the service parses."""
+    """Accept a query or its text, which the service parses."""
     if not isinstance(query, str | Query):
         required = "a query, such as fraction('age > 65'), or its text"
         raise InvalidInput("the query", required, type(query).__name__)
@@ -22,7 +22,7 @@ def check_query(query: object) -> Query | str:
 
 
 def text_of(query: Query | str) -> str:
-    """The text of a query: as it was written, if that parses to the same query."""
+    """Return the text of a query: as written, if that parses to the same query."""
     if isinstance(query, str):
         return query
     try:
@@ -34,7 +34,7 @@ def text_of(query: Query | str) -> str:
 
 
 def selection_body(query: Select) -> dict[str, Any]:
-    """A selection with the names that its caller gave the candidates."""
+    """Return a selection with the caller's names for the candidates."""
     pairs = zip(query.names, query.candidates, strict=True)
     return {
         "candidates": {name: text_of(candidate) for name, candidate in pairs},
@@ -44,12 +44,12 @@ def selection_body(query: Select) -> dict[str, Any]:
 
 
 def is_named(query: Query | str) -> bool:
-    """Whether it is a selection whose names tell the candidates apart."""
+    """Check whether it is a selection whose names distinguish the candidates."""
     return isinstance(query, Select) and len(set(query.names)) == len(query.names)
 
 
 def payloads_of(query: Query | str) -> dict[str, ModelPayload]:
-    """The models in a query that are at hand, by name; InvalidInput if one cannot be sent.
+    """Return the models in a query that can be sent; InvalidInput if one cannot.
 
     An estimator or a callable is code, which runs when it is loaded.
     """
@@ -64,7 +64,7 @@ def payloads_of(query: Query | str) -> dict[str, ModelPayload]:
 
 
 def _models(part: object) -> Iterator[Model]:
-    """All models in a query, however deep."""
+    """Return all models in a query, at any depth."""
     if isinstance(part, Model):
         yield part
     elif isinstance(part, tuple):

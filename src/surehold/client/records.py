@@ -1,4 +1,4 @@
-"""Records on their way to a service: checked as a local append checks them, then one file."""
+"""Records to send to a service: checked like a local append, then written to one file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ PARQUET = "application/vnd.apache.parquet"
 def pack(
     source: Any, columns: Mapping[str, str], format: str | None, progress: Progress | None
 ) -> Iterator[Path]:
-    """A Parquet file of all records; BadRecord, as ever, if one does not fit the columns.
+    """Write all records to a Parquet file; raise BadRecord if one does not fit the columns.
 
-    It lies on the disk as long as it is sent: an append may be larger than the memory.
+    The file is on disk while it is sent: an append may be larger than the memory.
     """
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""A session on a dataset behind a service: the methods of the local one, over HTTP."""
+"""A session on a dataset behind a service: the methods of a local session, over HTTP."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ _AT_ROUND = "ask again at the same round: it is charged once"
 def connect(
     url: str, token: str | None = None, *, timeout: float = TIMEOUT, retries: int = RETRIES
 ) -> RemoteSession:
-    """A session on the dataset that ``surehold serve`` serves at an address.
+    """Open a session on the dataset that ``surehold serve`` serves at an address.
 
-    The ``token``, by default the environment's ``SUREHOLD_TOKEN``, says who asks. A request ends
-    after ``timeout`` seconds. One that got no answer is sent again up to ``retries`` times, if it
-    cannot be charged twice: it has a key of your own, or a round is held.
+    The ``token``, by default the environment's ``SUREHOLD_TOKEN``, identifies the analyst. A
+    request ends after ``timeout`` seconds. A request without a response is sent again up to
+    ``retries`` times, if it cannot be charged twice: it has your own key, or a round is held.
     """
     connection = Connection(
         check_url(url),
@@ -72,10 +72,10 @@ def connect(
 
 
 class RemoteSession(AbstractContextManager["RemoteSession"]):
-    """One analyst's session on a dataset elsewhere; made by :func:`connect`.
+    """An analyst's session on a remote dataset; created by :func:`connect`.
 
-    It has all of :class:`Session`, with the same results and errors, and ``append`` and ``verify``.
-    The round that is held is kept here. Any number of threads may ask.
+    It has all methods of :class:`Session`, with the same results and errors, and ``append`` and
+    ``verify``. The held round is stored here. Any number of threads may ask.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -92,7 +92,7 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
 
     @property
     def held(self) -> int | None:
-        """The round that is held; None while it follows the data."""
+        """Return the held round; None while the session follows the data."""
         return self._held
 
     def hold(self, round: int | None) -> None:
@@ -106,14 +106,14 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         self._held = round
 
     def at(self, round: int | None) -> Self:
-        """This session held at a round, beside the one that goes on: ``s.at(20_000).ask(...)``."""
+        """Return a copy of this session held at a round: ``s.at(20_000).ask(...)``."""
         sibling = copy.copy(self)
         sibling.hold(round)
         return sibling
 
     @property
     def limit(self) -> SpendingLimit | None:
-        """What this analyst may spend in all, has spent, and may yet; None without a limit."""
+        """Return the analyst's limit, what is spent and what is left; None without a limit."""
         found, doing = self._me().get("limit"), "reading the limit"
         if found is None:
             return None
@@ -121,11 +121,11 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
 
     @property
     def budget(self) -> Budget:
-        """The budget of the record that is exposed most, the first."""
+        """Return the budget of the most exposed record, which is the first."""
         return self.status().budget
 
     def answers_left(self, round: int) -> int:
-        """How many more answers fit at a round of the plan, whether or not it is there yet."""
+        """Return how many more answers fit at a round of the plan, even a future one."""
         doing = "reading the answers left at a round"
         values = self._connection.get("/v1/room", doing, round=check_whole("round", round))
         left = values.get("answers_left")
@@ -135,21 +135,21 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
 
     @property
     def transcript(self) -> RemoteTranscript:
-        """All answers of the dataset so far, whoever asked."""
+        """Return all answers of the dataset so far, of all analysts."""
         return self.transcript_of(None)
 
     def transcript_of(self, analyst: str | None) -> RemoteTranscript:
-        """The answers that one analyst asked for; None stands for all."""
+        """Return the answers to one analyst; None means all."""
         return RemoteTranscript(self._connection, analyst)
 
     def scorer(
         self, *, features: Sequence[str], target: str, metric: str = "accuracy", **options: Any
     ) -> Scorer:
-        """As the scorer of a local session, of ONNX models: estimators are code and not sent."""
+        """Like a local session's scorer, but for ONNX models only: estimators are code."""
         return Scorer(cast("Session", self), features, target, metric, **options)
 
     def quote(self, query: Query | str) -> Quote:
-        """What an answer would cost and how wide it would be; free, and it touches no record."""
+        """Return the cost and the width of an answer; free, and reads no record."""
         asked = check_query(query)
         payloads_of(asked)  # refuses what could not be asked either
         values = self._post("/v1/quote", "quoting", {"query": text_of(asked), **self._round()})
@@ -166,7 +166,7 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
     def ask(
         self, query: Query | str, *, key: str | None = None, progress: Progress | None = None
     ) -> Result:
-        """Check, charge and answer in one durable step, as a local session does.
+        """Check, charge and answer in one durable step, like a local session.
 
         ``progress`` is not called: the records are elsewhere.
         """
@@ -184,7 +184,7 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         key: str | None = None,
         progress: Progress | None = None,
     ) -> tuple[Any, ...]:
-        """All at one round, all or none, in one pass over the data and one durable step."""
+        """Ask all at one round, all or none, in one pass over the data and one durable step."""
         if isinstance(queries, str | Query) or not isinstance(queries, Iterable):
             raise InvalidInput("queries", "a list of queries", queries)
         asked = [check_query(query) for query in queries]
@@ -203,38 +203,38 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
 
     @property
     def n(self) -> int:
-        """How many records there are now."""
+        """Return the number of records now."""
         return self.status().n
 
     @property
     def plan(self) -> Plan:
-        """The plan that the dataset was created with."""
+        """Return the plan that the dataset was created with."""
         return self._get("plan", Plan.from_dict)
 
     @property
     def columns(self) -> dict[str, str]:
-        """Names and types of the columns."""
+        """Return the names and types of the columns."""
         return self._get("schema", Schema.of).to_dict()
 
     @property
     def rounds(self) -> tuple[Round, ...]:
-        """The rounds at which answers were given, in order."""
+        """Return the rounds at which answers were given, in order."""
         return self._get("rounds", list_reader(Round, "rounds"))
 
     def growth(self) -> tuple[Growth, ...]:
-        """How the data grew: at most 500 moments, the last append among them."""
+        """Return how the data grew: at most 500 points in time, including the last append."""
         return self._get("growth", list_reader(Growth, "growth"))
 
     def outlook(self) -> Outlook:
-        """What the rest of the budget buys: now, evenly from now on, or at the end."""
+        """Return what the rest of the budget buys: now, evenly from now on, or at the end."""
         return self._get("outlook", reader(Outlook))
 
     def status(self) -> Status:
-        """Where the dataset stands, in numbers."""
+        """Return the status of the dataset, in numbers."""
         return self._get("status", reader(Status))
 
     def verify(self, progress: Callable[[int], None] | None = None) -> Verification:
-        """Have all of it replayed: hashes, charges, widths, records."""
+        """Have the service replay everything: hashes, charges, widths, records."""
         values = self._post("/v1/verify", "verifying", {})
         return self._connection.decode(reader(Verification), values, "verifying")
 
@@ -247,11 +247,11 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         again: bool = False,
         key: str | None = None,
     ) -> Appended:
-        """Keep all records of a file, a table or mappings, durably, or none of them.
+        """Store all records of a file, a table or mappings durably, or none of them.
 
-        The token has to be a custodian's. The records are checked here first, as a local append
-        checks them. They are kept once, however often they are sent: by the caller's ``key``, or
-        else one made for this append, which an error names.
+        This needs a custodian's token. The records are first checked here, like a local append.
+        They are stored once, however often they are sent, by the caller's ``key`` or one that is
+        made for this append, which an error names.
         """
         from surehold.client.records import PARQUET, pack
 
@@ -282,7 +282,7 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
     def _ask(
         self, path: str, body: dict[str, Any], asked: Sequence[Query | str], key: str | None
     ) -> dict[str, Any]:
-        """Send questions, and before them the models that they are about."""
+        """Send questions, after the models that they refer to."""
         if key is not None:
             body = {**body, "key": check_text("key", key)}
         models = {name: one for query in asked for name, one in payloads_of(query).items()}
@@ -333,14 +333,14 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
 
 
 def _rename(result: Result, query: Query | str) -> Result:
-    """A choice under the names that this caller gave, who need not be the first to ask."""
+    """Return a choice under this caller's names; someone else may have asked first."""
     if isinstance(result, Choice) and isinstance(query, Select):
         return replace(result, name=query.names[result.index])
     return result
 
 
 def _check_header(key: str) -> str:
-    """A key that a header can carry as it is."""
+    """Accept only a key that fits into a header unchanged."""
     key = check_text("key", key)
     if not key.isascii() or key != key.strip():
         required = "of ASCII characters and without blanks around it, to be sent with an append"

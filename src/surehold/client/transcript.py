@@ -1,4 +1,4 @@
-"""The transcript of a service, fetched a page at a time."""
+"""The transcript of a service, fetched page by page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DOING = "reading the transcript"
 
 
 class RemoteTranscript(BaseTranscript):
-    """All answers of a dataset in order, and what was derived from them."""
+    """All answers of a dataset in order, including derived results."""
 
     def __init__(self, connection: Connection, analyst: str | None = None) -> None:
         self._connection = connection
@@ -46,7 +46,7 @@ class RemoteTranscript(BaseTranscript):
                 return
 
     def last(self, count: int) -> list[Result]:
-        """The last answers, in order, without reading those before."""
+        """Return the last answers, in order, without reading the earlier ones."""
         if count < 1:
             return []
         return list(islice(self._back(min(count, PAGE)), count))[::-1]
@@ -61,10 +61,11 @@ class RemoteTranscript(BaseTranscript):
         contains: str = "",
         newest: bool = False,
     ) -> Page:
-        """At most ``limit`` answers whose entries are between two numbers, newest first or last.
+        """Return at most ``limit`` answers whose entries are between two numbers.
 
-        ``round`` and ``contains``, a part of the query's text, pick some. A page may be short, even
-        empty, and still have a ``next``: give it as ``after``, or as ``before`` from the newest on.
+        ``round`` and ``contains``, a part of the query's text, filter them. A page may be short,
+        even empty, and still have a ``next``: pass it as ``after``, or as ``before`` if the newest
+        come first.
         """
         values = self._connection.get(
             "/v1/transcript",
@@ -80,7 +81,7 @@ class RemoteTranscript(BaseTranscript):
         return self._connection.decode(_read_page, values, _DOING)
 
     def entry(self, number: int) -> Result | None:
-        """The answer of that entry, if it is one."""
+        """Return the answer of an entry, if it is one."""
         if number < 1:
             return None
         try:

@@ -1,1 +1,1 @@
-"""What is asked about: records that grow, kept as segments, and the engines that sum them."""
+"""Records that grow, stored as segments, and the engines that sum them."""

@@ -1,6 +1,6 @@
-"""How long an evaluation takes, by public facts: the query, sizes, and a trial on made-up records.
+"""How long an evaluation takes, from public facts: the query, sizes, and made-up records.
 
-No record is read for it, so nothing that is decided by these numbers depends on records.
+No record is read for it, so nothing that these numbers decide depends on records.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ _CONSTANT = re.compile(
 
 
 class Pace(NamedTuple):
-    """Seconds to begin with, and seconds for each record."""
+    """Seconds to start, and seconds per record."""
 
     once: float
     each: float
 
     def at(self, records: int) -> float:
-        """The seconds for a number of records."""
+        """Return the seconds for a number of records."""
         return self.once + self.each * records
 
 
 class Calibration:
-    """Tries queries on made-up records of the same columns, and remembers how long each kind took.
+    """Times queries on made-up records of the same columns, and remembers each kind.
 
-    Two queries that differ in their numbers and letters, not in how many they have, are of one
-    kind: a trial of ``age > 65`` serves ``age > 42``.
+    Two queries that differ only in their numbers and letters, not in how many there are, are of one
+    kind: a trial of ``age > 65`` also serves ``age > 42``.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Calibration:
         self.trials = 0
 
     def seconds(self, sources: Sequence[Source], t: int) -> float:
-        """What an evaluation of these sources takes from scratch, whatever is known already."""
+        """Estimate an evaluation of these sources from scratch, whatever is known already."""
         parts = [part for source in sources for part in parts_of(source)]
         total = OVERHEAD + _EACH * len(parts)
         measures = {part.canonical: part for part in parts if isinstance(part, Measure)}
@@ -87,7 +87,7 @@ class Calibration:
         return total + sum(self._one(part, t) for part in parts)
 
     def fit_seconds(self, form: FitForm, t: int) -> float:
-        """What a fit takes: one pass to read the records, one for each step."""
+        """Estimate a fit: one pass to read the records, one for each step."""
         from surehold.data.gradients import Gradients
 
         def step(rows: int) -> None:
@@ -99,16 +99,16 @@ class Calibration:
         return OVERHEAD + form.steps * pace.at(t)
 
     def loading(self, t: int) -> float:
-        """What it takes to have the records of a snapshot at hand; 0 if they are already."""
+        """Estimate the time to load the records of a snapshot; 0 if they are loaded."""
         missing = max(t - self._data.loaded, 0)
         columns = len(self._data.schema.names)
         return OVERHEAD + _LOADED * missing * columns if missing else 0.0
 
     def _pass(self, measures: Sequence[Measure], t: int) -> float:
-        """Of all measures that are summed in one pass.
+        """Estimate all measures that are summed in one pass.
 
-        A few of each kind are tried in one pass, together with all kinds that are about as many: a
-        list of 10,000 candidates costs a few trials, and no kind hides behind others.
+        A few of each kind are tried in one pass, together with all kinds that occur about as often:
+        a list of 10,000 candidates costs a few trials, and no kind hides behind others.
         """
         kinds: dict[str, list[Measure]] = {}
         for measure in measures:
@@ -130,7 +130,7 @@ class Calibration:
         return total
 
     def _one(self, part: Source, t: int) -> float:
-        """Of a source that is worked out by itself."""
+        """Estimate a source that is evaluated by itself."""
         kind = _kind(part.canonical)
         match part:
             case CellMeasure():
@@ -166,7 +166,7 @@ class Calibration:
         )
 
     def _pace(self, kind: str, work: Callable[[int], object], t: int) -> Pace:
-        """The pace of a kind, by tries on few records and on ever more, until they take a while."""
+        """Measure the pace of a kind, on more and more records until a trial takes a while."""
         most = min(_MOST_ROWS, 1 << max(t - 1, 0).bit_length())  # a power of two: few to remember
         known = self._paces.get(key := f"{most} {kind}")
         if known is not None:
@@ -187,7 +187,7 @@ class Calibration:
         return pace
 
     def _try(self, work: Callable[[int], object], rows: int) -> list[float]:
-        """The seconds of three tries, in order of size."""
+        """Return the seconds of three trials, sorted."""
         took = []
         for _ in range(3):
             begun = self._clock()
@@ -202,7 +202,7 @@ class Calibration:
 
 
 def _kind(canonical: str) -> str:
-    """A query's text with its constants as long as they were, or nearly, but empty."""
+    """Return a query's text with its constants blanked, at nearly the same length."""
 
     def empty(found: re.Match[str]) -> str:
         if found["name"] is not None:
@@ -215,5 +215,5 @@ def _kind(canonical: str) -> str:
 
 
 def _sorting(t: int) -> float:
-    """How much longer a record takes to sort among t than among a few thousand."""
+    """Return how much longer a record takes to sort among t than among a few thousand."""
     return max(math.log2(max(t, 2)) / math.log2(_SORTED_ROWS), 1.0)

@@ -1,6 +1,6 @@
-"""A hash of records by their values, whatever file or table they came in.
+"""A hash of records by their values, independent of the file or table they came in.
 
-Two files of the same records differ in their bytes: in what lies under a missing value, in how
+Two files with the same records differ in their bytes: in what lies under a missing value, in how
 texts are packed, in how many records are written at a time.
 """
 
@@ -22,13 +22,13 @@ _TYPES: dict[ColumnType, Any] = {
 
 
 class ContentHash:
-    """A hash of records that are given frame by frame; how they are divided makes no difference."""
+    """A hash of records that are given frame by frame; the division makes no difference."""
 
     def __init__(self, schema: Schema) -> None:
         self._parts = {name: (kind, [hashlib.sha256() for _ in range(3)]) for name, kind in schema}
 
     def take(self, frame: pl.DataFrame) -> None:
-        """Some records more."""
+        """Add records."""
         for name, (kind, (gaps, sizes, values)) in self._parts.items():
             series = frame[name]
             gaps.update(series.is_null().to_numpy().data)
@@ -45,7 +45,7 @@ class ContentHash:
 
     @property
     def digest(self) -> str:
-        """The same for the same records, in the same order."""
+        """Return a hash that is the same for the same records in the same order."""
         whole = hashlib.sha256(b"records")
         for name, (kind, parts) in self._parts.items():
             whole.update(f"\n{name} {kind.value} ".encode())

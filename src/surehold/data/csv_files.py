@@ -1,4 +1,4 @@
-"""CSV files, as text: what a field means is for the columns to say."""
+"""CSV files as text; the columns decide what a field means."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RAGGED = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got 
 
 
 def csv_schema(path: Path, separator: str) -> Schema:
-    """The columns and types that the first records of a CSV file show."""
+    """Infer columns and types from the first records of a CSV file."""
     with path.open("rb") as file:
         file.readline().decode()  # Polars would make up other names
     scan = partial(pl.scan_csv, path, separator=separator, glob=False)
@@ -37,14 +37,14 @@ def csv_schema(path: Path, separator: str) -> Schema:
 
 
 def csv_texts(path: Path, separator: str, schema: Schema) -> Iterator[pl.DataFrame]:
-    """The fields of a CSV file as text; nothing between two separators is a missing value.
+    """Read the fields of a CSV file as text; an empty field is a missing value.
 
-    Arrow reads it, as it finds lines with too few fields, which Polars fills up, and numbers them
-    (without threads only, and it is not slower so). An empty line is no record, but in a file of
-    one column it is a missing value.
+    Arrow reads the file, because it detects and numbers lines with too few fields, which Polars
+    fills up (only without threads, and that is not slower). An empty line is not a record, but in a
+    file of one column it is a missing value.
 
-    Arrow reads ahead in a thread that may outlive the process's interpreter. It is given no
-    function of ours: letting go of one then would end the process with an abort.
+    Arrow reads ahead in a thread that may outlive the interpreter. It gets none of our functions:
+    releasing one then would abort the process.
     """
     try:
         reader = csv.open_csv(
@@ -80,7 +80,7 @@ def csv_texts(path: Path, separator: str, schema: Schema) -> Iterator[pl.DataFra
 
 
 def _refuse_open_quote(path: Path, last: pl.DataFrame, record: int) -> None:
-    """A quote that nothing closes swallows all lines after it; the last record then shows it."""
+    """Refuse an unclosed quote, which swallows all lines after it."""
     for name in last.columns:
         value = last[name].item()
         if isinstance(value, str) and "\n" in value:
@@ -92,7 +92,7 @@ def _refuse_open_quote(path: Path, last: pl.DataFrame, record: int) -> None:
 
 
 def _decode(batch: pa.RecordBatch, done: int) -> pl.DataFrame:
-    """Bytes as text; others are columns that the dataset doesn't have."""
+    """Decode columns of bytes as text; the dataset does not have the others."""
     for i, field in enumerate(batch.schema):
         if field.type != pa.binary():
             continue

@@ -1,4 +1,4 @@
-"""Tables of records: Polars frames checked against the columns, a column at a time."""
+"""Tables of records: Polars frames checked against the columns, one column at a time."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def stored_schema(schema: Schema) -> dict[str, pl.DataType]:
-    """The Polars types of the columns."""
+    """Return the Polars types of the columns."""
     return {name: STORED[kind] for name, kind in schema}
 
 
 def frame_of(rows: list[Row], schema: Schema) -> pl.DataFrame:
-    """A frame of checked rows."""
+    """Return a frame of checked rows."""
     return pl.DataFrame(rows, schema=stored_schema(schema), orient="row", strict=True)
 
 
 def cast_frame(frame: pl.DataFrame, schema: Schema, done: int = 0) -> pl.DataFrame:
-    """The frame with exactly the columns and types of the schema, or BadRecord.
+    """Return the frame with exactly the columns and types of the schema, or raise BadRecord.
 
     ``done`` records of the same append came before. NaN and infinity become missing values.
     """
@@ -46,7 +46,7 @@ def cast_frame(frame: pl.DataFrame, schema: Schema, done: int = 0) -> pl.DataFra
 
 
 def schema_of(frame: pl.DataFrame) -> Schema:
-    """The columns that a sample has; a column without values has no type."""
+    """Return the columns of a sample; a column without values has no type."""
     columns: dict[str, str] = {}
     for name, dtype in frame.schema.items():
         kind = _kind_of(dtype)
@@ -57,7 +57,7 @@ def schema_of(frame: pl.DataFrame) -> Schema:
 
 
 def unknown_type(name: str, dtype: object) -> InvalidInput:
-    """The error for a sample in which a column has no type of ours."""
+    """Return the error for a sample with a column of an unsupported type."""
     required = "int, float, bool or str, which the sample must show"
     hint = f"name the columns instead, including {name}:TYPE"
     return InvalidInput(f"the type of column {name!r}", required, str(dtype), hint)
@@ -111,7 +111,7 @@ def _typed_column(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
 
 
 def _parse_texts(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
-    """Text, from a CSV file say, as numbers or truth values; blanks around it don't matter."""
+    """Parse text, for example from CSV, as numbers or booleans; blanks are stripped."""
     text = column.str.strip_chars()
     text = text.set(text == "", None)
     if kind is ColumnType.BOOL:

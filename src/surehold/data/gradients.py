@@ -1,4 +1,4 @@
-"""Gradients of a linear model's loss: for each record a short vector of whole numbers."""
+"""Gradients of a linear model's loss: a short integer vector for each record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHORTER = 1.0 - 1e-9  # so that, whatever the rounding, no vector is longer tha
 
 
 class Gradients:
-    """Features and target of a snapshot, kept in memory as single precision: 4 bytes a number."""
+    """Features and target of a snapshot, in memory as single precision: 4 bytes per number."""
 
     def __init__(self, form: FitForm, rows: pl.DataFrame) -> None:
         self._form = form
@@ -43,11 +43,11 @@ class Gradients:
             self._target -= 1.0
 
     def total(self, coefficients: Sequence[float]) -> tuple[list[int], int]:
-        """The sum over records of their gradients, cut to the length ``clip`` and divided by it.
+        """Sum the records' gradients, clipped to length ``clip`` and divided by it.
 
-        And what the sum is to be divided by. Replacing one record moves the quotient by at most
-        2/t in length: each vector is no longer than 1, and cutting off its digits makes it shorter.
-        Sums of 2^16 numbers of at most 2^40 stay below 2^56.
+        Also returns the divisor of the sum. Replacing one record moves the quotient by at most 2/t
+        in length: each vector is no longer than 1, and truncating its digits makes it shorter. Sums
+        of 2^16 numbers of at most 2^40 stay below 2^56.
         """
         at = np.asarray(coefficients, np.float64)
         totals = [0] * self.size
@@ -67,11 +67,11 @@ class Gradients:
         return totals, self.records << BITS
 
     def moments(self) -> tuple[list[int], int]:
-        """The sum over records of z z', z on a grid: the upper triangle, row by row.
+        """Sum z z' over records, with z on a grid: the upper triangle, row by row.
 
-        And what it is to be divided by. As z'z is at most ``size``, a record's z z' / size is no
-        longer than 1. On the grid z is a whole number up to 2^16, so that sums of 2^16 products
-        stay below 2^49, where doubles are exact in whatever order they are added.
+        Also returns the divisor of the sum. As z'z is at most ``size``, a record's z z' / size is
+        no longer than 1. On the grid z is an integer up to 2^16, so sums of 2^16 products stay
+        below 2^49, where doubles are exact in any order of addition.
         """
         totals = [0] * (self.size * (self.size + 1) // 2)
         upper = np.triu_indices(self.size)

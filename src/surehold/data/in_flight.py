@@ -1,4 +1,4 @@
-"""Questions that are being evaluated in this process, each by one thread at a time."""
+"""Questions that this process is evaluating, each in one thread at a time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class InFlight:
 
     @contextmanager
     def hold(self, questions: Collection[Hashable]) -> Iterator[None]:
-        """Keep these questions from everybody else for as long as the block takes."""
+        """Keep other threads from evaluating these questions during the block."""
         me = threading.get_ident()
         with self._landed:
             self._landed.wait_for(

@@ -1,4 +1,4 @@
-"""One JSON object a line."""
+"""Files with one JSON object per line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from surehold.queries import ColumnType, Schema
 
 
 def objects(file: IO[Any]) -> Iterator[Mapping[str, Any]]:
-    """What the lines hold, one after the other; empty lines are passed over."""
+    """Yield the object of each line; skip empty lines."""
     number = 0
     try:
         for line in file:
@@ -33,13 +33,13 @@ def objects(file: IO[Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def finite(text: str) -> float | Decimal:
-    """What is beyond a float is no float, rather than infinite: infinity is a missing value."""
+    """Parse a number; one beyond a float becomes a Decimal, which columns refuse."""
     value = float(text)
     return value if math.isfinite(value) else Decimal("Infinity")  # some are beyond Decimal too
 
 
 def json_schema(records: Iterable[Any]) -> Schema:
-    """The columns and types that some records show."""
+    """Infer columns and types from some records."""
     seen: dict[str, set[str]] = {}
     for number, record in enumerate(records, start=1):
         if not isinstance(record, Mapping):

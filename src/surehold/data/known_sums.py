@@ -1,4 +1,4 @@
-"""Sums that were made before, from which those of other rounds are made: a block at least."""
+"""Known sums, from which those of other rounds are computed, at least a block apart."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Totals = tuple[int, ...]
 
 
 class Named(Protocol):
-    """What is summed: sources of the same canonical text have the same sums."""
+    """A source of sums; the same canonical text means the same sums."""
 
     @property
     def canonical(self) -> str:
-        """Its text."""
+        """Return its canonical text."""
 
 
 S = TypeVar("S", bound=Named)
 
 
 class KnownSums:
-    """The last sums of each source, at few rounds; the least recently used are forgotten.
+    """The last sums of each source at a few rounds; the least recently used are dropped.
 
     Two rounds of a source are at least a block apart.
     """
@@ -44,14 +44,14 @@ class KnownSums:
         self._lock = threading.Lock()
 
     def at(self, canonical: str, t: int) -> Totals | None:
-        """The sums at exactly that round, if they are known."""
+        """Return the sums at exactly that round, if they are known."""
         with self._lock:
             return self._known.get(canonical, {}).get(t)
 
     def nearest(self, canonical: str, t: int, back: bool = True) -> tuple[int, Totals]:
-        """A round and the sums there from which the least is left to do; 0 is from scratch.
+        """Return a round and its sums that leave the least work; 0 is from scratch.
 
-        It is that round itself, or a block or more away; later ones only if ``back``.
+        It is that round itself, or at least a block away; later rounds only if ``back``.
         """
         with self._lock:
             known = self._known.get(canonical, {})
@@ -83,12 +83,12 @@ class KnownSums:
         evaluate: Callable[[Sequence[S], int, int], Sequence[Totals]],
         back: bool = True,
     ) -> dict[str, Totals]:
-        """The sums of all sources at a round, by their canonical texts.
+        """Return the sums of all sources at a round, by their canonical texts.
 
-        ``evaluate(sources, low, high)`` has those over the records low, ..., high - 1. As sums are
-        exact it makes no difference from where one starts. A source that is asked about again, far
-        from what is known, is summed up to a landmark first: data that grows record by record
-        then costs less than two blocks an ask, not everything.
+        ``evaluate(sources, low, high)`` returns those over the records low, ..., high - 1. As sums
+        are exact, the starting point makes no difference. A source that is asked about again, far
+        from what is known, is first summed up to a landmark: data that grows record by record then
+        costs less than two blocks per ask instead of everything.
         """
         landmark = (t // BLOCK - 1) * BLOCK
         again = [source for source in sources if self._is_far(source.canonical, t, back)]

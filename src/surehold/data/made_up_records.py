@@ -1,4 +1,4 @@
-"""Made-up records of a schema, the same each time: what evaluations are tried on."""
+"""Made-up records of a schema, the same each time, for timing evaluations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXTS = 1 << 14
 
 
 class MadeUp(PolarsEngine):
-    """An engine that holds no records of the dataset, but made-up ones."""
+    """An engine that holds made-up records instead of the dataset's."""
 
     def __init__(self, schema: Schema, rows: int) -> None:
         super().__init__()
@@ -27,9 +27,9 @@ class MadeUp(PolarsEngine):
 
 
 def made_up(schema: Schema, rows: int) -> pl.DataFrame:
-    """Records of all sorts that a schema allows: missing values, extremes, short and long texts.
+    """Make records of every sort a schema allows: missing, extreme, short and long values.
 
-    Columns of one type take turns at a few sets of values, so that thousands of them cost little.
+    Columns of one type share a few sets of values, so that thousands of them cost little.
     """
     return _spread(_sets(schema, rows), schema)
 
@@ -73,7 +73,7 @@ def _values(kind: ColumnType, rows: int, salt: int) -> pl.Series:
 
 
 def _mix(rows: int, salt: int) -> NDArray[np.float64]:
-    """Numbers from 0 to 1 in no order, the same each time: nothing is drawn for made-up records."""
+    """Return numbers from 0 to 1 in no order, the same each time, without drawing any."""
     numbers = np.arange(rows, dtype=np.uint64) + np.uint64((salt + 1) << 40)
     for factor in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93):
         numbers *= np.uint64(factor)

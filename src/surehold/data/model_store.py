@@ -1,4 +1,4 @@
-"""Models that were uploaded, stored by the hash of their bytes, to be asked about by name.
+"""Uploaded models, stored by the hash of their bytes and asked about by name.
 
 Only ONNX models: they are data. A pickle is a program.
 """
@@ -40,7 +40,7 @@ class KeptModel(Shown):
 
 
 class ModelStore:
-    """The models of one dataset, in a folder of their own that is made when it is needed."""
+    """The models of one dataset, in a folder that is created when needed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
@@ -49,7 +49,7 @@ class ModelStore:
         self._known: dict[str, KeptModel] = {}
 
     def keep(self, model: bytes | str | Path) -> KeptModel:
-        """Check a model and keep it, durably; the same again changes nothing."""
+        """Check a model and store it durably; storing it again changes nothing."""
         from surehold.models.payload import payload_of
 
         payload = payload_of(model)
@@ -67,13 +67,13 @@ class ModelStore:
 
     @property
     def models(self) -> tuple[KeptModel, ...]:
-        """All that are kept, in the order of their names."""
+        """Return all stored models, ordered by name."""
         files = sorted(self._folder.glob("*.onnx")) if self._folder.is_dir() else ()
         found = (self._describe(f"onnx:{path.stem}") for path in files)
         return tuple(model for model in found if model is not None)
 
     def _describe(self, name: str) -> KeptModel | None:
-        """Read once: to read a model takes long, and its name says all that is in it."""
+        """Describe a model; cached, because reading one is slow and its name fixes its content."""
         known = self._known.get(name)
         payload = None if known is not None else self.find(name)
         if payload is not None:
@@ -82,14 +82,14 @@ class ModelStore:
 
     @property
     def size(self) -> tuple[int, int]:
-        """How many bytes they take in all, and how many there are."""
+        """Return the total size in bytes, and the number of models."""
         with contextlib.suppress(FileNotFoundError):
             sizes = [path.stat().st_size for path in self._folder.iterdir()]
             return sum(sizes), len(sizes)
         return 0, 0
 
     def find(self, name: str) -> ModelPayload | None:
-        """The model of that name."""
+        """Return the model of that name."""
         match = _NAME.fullmatch(name)
         if match is None:
             return None
@@ -113,7 +113,7 @@ class ModelStore:
         return None if content is None else payload_of(content)
 
     def _content(self, digest: str) -> bytes | None:
-        """The bytes of a model; None if they are not there, or not those they were."""
+        """Return the bytes of a model; None if they are missing or have changed."""
         try:
             content = (self._folder / f"{digest}.onnx").read_bytes()
         except OSError:
@@ -121,9 +121,9 @@ class ModelStore:
         return content if hashlib.sha256(content).hexdigest() == digest else None
 
     def attach_payload(self, measure: ModelMeasure) -> ModelMeasure:
-        """The measure with its model, if that is stored here and was only named.
+        """Attach the model to a measure that only names it, if it is stored here.
 
-        The classes are those of the query, which may differ from what the model says.
+        The classes are those of the query, which may differ from the model's.
         """
         if measure.model.payload is not None:
             return measure
@@ -139,5 +139,5 @@ class ModelStore:
 
 
 def _label(value: str | float | bool) -> str | int | float | bool:
-    """As a model has it: the language knows no whole numbers of their own."""
+    """Return a label as a model has it: the language has no separate integers."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

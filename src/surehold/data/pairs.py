@@ -1,12 +1,12 @@
 """Statistics over all pairs of records, exactly and in O(t log t).
 
-Each function gives a numerator and a denominator, in Python's integers: the *unit*, which lies in
-[0, 1/2] and moves by at most 1/t if one of t records is replaced (statistics.md). Without a
-pair, for t < 2, it is a quarter whatever the record: the middle of what it can be, so that a width
-that holds for any statistic at all of one record holds for it.
+Each function returns a numerator and a denominator, in Python's integers: the *unit*, which lies in
+[0, 1/2] and moves by at most 1/t if one of t records is replaced (statistics.md). Without a pair,
+for t < 2, it is a quarter whatever the record: the middle of its range, so that a width that holds
+for any statistic of one record holds for it.
 
-No values make them raise. How long they take depends on how many records there are, on how many of
-those count (have no null, are positive), and, as in any sorting, on the order that they are in.
+No values make them raise. Their time depends on the number of records, on how many of those count
+(have no null, are positive), and, as for any sorting, on their order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _RANKED = 1 << 15
 
 
 def on_grid(values: Floats, known: Truths, low: float, high: float, bits: int) -> Integers:
-    """The integers that a mean gives the records (language.md); 0 where not known.
+    """Return the integers that a mean gives the records (language.md); 0 where unknown.
 
     >>> on_grid(np.array([10.0, 35, 99]), np.array([True, True, False]), 10, 60, bits=32)
     array([         0, 2147483648,          0])
@@ -48,7 +48,7 @@ def on_grid(values: Floats, known: Truths, low: float, high: float, bits: int) -
 
 
 def variance(steps: Integers, bits: int) -> Ratio:
-    """The unbiased variance (with t - 1) of integers from 0 to 2^bits, over 4^bits.
+    """Return the unbiased variance (with t - 1) of integers from 0 to 2^bits, over 4^bits.
 
     It is (t sum x^2 - (sum x)^2) / (t (t - 1)).
 
@@ -91,10 +91,10 @@ def gini(steps: Integers, bits: int) -> Ratio:
 
 
 def concordance(x: Floats, y: Floats, size: int) -> Ratio:
-    """Half of the fraction of pairs in which the larger x has the larger y.
+    """Return half of the fraction of pairs in which the larger x has the larger y.
 
-    Of ``size`` records those that have both numbers are given; a pair with another one counts as
-    not concordant. No number is NaN.
+    The arguments are those of the ``size`` records that have both numbers; a pair with any other
+    record counts as not concordant. No number is NaN.
 
     >>> concordance(np.array([1.0, 2, 3]), np.array([1.0, 3, 2]), size=3)  # two pairs of three
     (2, 6)
@@ -106,7 +106,7 @@ def concordance(x: Floats, y: Floats, size: int) -> Ratio:
 
 
 def kendall(x: Floats, y: Floats, size: int) -> Ratio:
-    """(tau + 1) / 4 for tau = (concordant - discordant) / pairs; otherwise as concordance.
+    """Return (tau + 1) / 4 for tau = (concordant - discordant) / pairs; see concordance.
 
     >>> kendall(np.array([1.0, 2, 3]), np.array([1.0, 3, 2]), size=3)  # tau = 1/3
     (4, 12)
@@ -119,10 +119,10 @@ def kendall(x: Floats, y: Floats, size: int) -> Ratio:
 
 
 def auc_pairs(positive: Floats, negative: Floats, size: int) -> Ratio:
-    """How often a positive record has the larger score, over the ordered pairs of all records.
+    """Return how often a positive record has the larger score, over all ordered pairs.
 
-    Of ``size`` records the scores of the positive and of the negative ones are given, none of them
-    NaN; those that are left count in no pair. A tie counts one half.
+    The arguments are the scores of the positive and of the negative ones among ``size`` records,
+    none of them NaN; the remaining records count in no pair. A tie counts one half.
 
     >>> auc_pairs(np.array([1.0, 2]), np.array([1.0, 0]), size=4)  # 3.5 of 12
     (7, 24)
@@ -138,17 +138,17 @@ def auc_pairs(positive: Floats, negative: Floats, size: int) -> Ratio:
 
 
 def _beaten(among: Floats, scores: Floats) -> int:
-    """Twice how many are smaller than each of the scores, ties by half; both are in order."""
+    """Return twice the number of smaller scores for each, ties by half; both are sorted."""
     smaller = np.searchsorted(among, scores, side="left")
     not_larger = np.searchsorted(among, scores, side="right")
     return _sum(smaller) + _sum(not_larger)
 
 
 def orders(x: Floats, y: Floats) -> tuple[int, int]:
-    """How many pairs are concordant, and how many discordant; a tie in x or y is neither.
+    """Count the concordant and the discordant pairs; a tie in x or y is neither.
 
     Knight (1966): in the order of x, and of y where x is tied, the discordant pairs are those whose
-    y is in the wrong order. Those that are not, and have no tie, are concordant.
+    y is in the wrong order. Pairs that are neither discordant nor tied are concordant.
 
     >>> orders(np.array([1.0, 1, 2, 3]), np.array([1.0, 2, 2, 0]))
     (1, 3)
@@ -168,7 +168,7 @@ def orders(x: Floats, y: Floats) -> tuple[int, int]:
 
 
 def _ranks(values: Floats) -> NDArray[np.uint64]:
-    """0 for the smallest, 1 for the next that is larger, and so on."""
+    """Return 0 for the smallest, 1 for the next larger, and so on."""
     order = np.argsort(values)
     ordered = values[order]
     ranks = np.zeros(values.size, np.uint64)
@@ -177,7 +177,7 @@ def _ranks(values: Floats) -> NDArray[np.uint64]:
 
 
 def _count_ties(ordered: NDArray[np.uint64]) -> int:
-    """How many pairs are equal."""
+    """Count the pairs that are equal."""
     starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     lengths = np.diff(starts, prepend=0, append=ordered.size)
     return _sum(lengths * (lengths - 1) // 2)
@@ -217,5 +217,5 @@ def _parts(values: NDArray[Any], length: int) -> list[NDArray[Any]]:
 
 
 def _sum(values: NDArray[Any]) -> int:
-    """The exact sum of integers up to 2^32 or, of fewer, up to what that many of them allow."""
+    """Sum integers up to 2^32 exactly or, if there are fewer, larger ones."""
     return sum(int(part.sum()) for part in _parts(values, _MOST_SUMMED))

@@ -51,7 +51,7 @@ Progress = Callable[[int], None]
 
 
 class Exact(NamedTuple):
-    """Whole numbers, and what they are to be divided by to lie in [0, 1]."""
+    """Integers, and the divisor that brings them to [0, 1]."""
 
     numerators: tuple[int, ...]
     denominator: int
@@ -82,10 +82,10 @@ class RecordStore:
         again: bool = False,
         key: str | None = None,
     ) -> tuple[int, int]:
-        """Keep all records of the source, durably, or none; how many, and how many there are then.
+        """Store all records of the source durably, or none; return their number and the total.
 
-        The same append of many records is refused, unless they are said to come again. One that is
-        made twice with the same ``key`` is made once.
+        A repeated append of many records is refused, unless ``again`` is given. Two appends with
+        the same ``key`` are made once.
         """
         schema = self._ledger.schema
         intake = _Intake(self._folder, self._ledger)
@@ -136,7 +136,7 @@ class RecordStore:
             return draft.add_segments(segments, intake.content, key)
 
     def seal(self) -> None:
-        """Move what is pending into a segment."""
+        """Move pending records into a segment."""
         with self._ledger.writing() as draft:
             self._seal_pending(draft)
         sweep(self._folder)
@@ -157,7 +157,7 @@ class RecordStore:
     # ---------------------------------------------------------------------------- asking
 
     def check_evaluable(self, sources: Sequence[Source], t: int) -> None:
-        """Refuse what can't be evaluated, whatever records hold; it touches none of them."""
+        """Refuse what cannot be evaluated, independently of records; reads none of them."""
         for part in (part for source in sources for part in parts_of(source)):
             if isinstance(part, CustomMeasure):
                 self.statistic(part)
@@ -170,20 +170,20 @@ class RecordStore:
 
     @property
     def schema(self) -> Schema:
-        """The columns."""
+        """Return the columns."""
         return self._ledger.schema
 
     @property
     def loaded(self) -> int:
-        """How many records are at hand."""
+        """Return the number of loaded records."""
         return self._engine.size
 
     def load(self, t: int) -> None:
-        """Have the records of a snapshot at hand."""
+        """Load the records of a snapshot."""
         self._snapshot(t)
 
     def known(self, sources: Sequence[Source], t: int) -> list[Exact] | None:
-        """As :meth:`exact`, if that takes no look at a record; else None."""
+        """Return :meth:`exact` if that needs no record; else None."""
         found = [self._known(source, t) for source in sources]
         return None if None in found else [one for one in found if one is not None]
 
@@ -199,9 +199,9 @@ class RecordStore:
     def exact(
         self, sources: Sequence[Source], t: int, progress: Progress | None = None
     ) -> list[Exact]:
-        """What each source comes to over the snapshot of that round, in whole numbers.
+        """Evaluate each source over the snapshot of that round, in exact integers.
 
-        ``progress`` is called with the number of records that a model has gone through.
+        ``progress`` is called with the number of records that a model has processed.
         """
         look = _Look(self, self._snapshot(t), t, progress)
         parts = [part for source in sources for part in parts_of(source)]
@@ -210,21 +210,21 @@ class RecordStore:
         return [look.at(source) for source in sources]
 
     def sums(self, measures: Sequence[Measure], t: int) -> list[int]:
-        """Exact sums over the snapshot of that round."""
+        """Return exact sums over the snapshot of that round."""
         return [exact.numerators[0] for exact in self.exact(measures, t)]
 
     def register(self, statistic: Statistic) -> None:
-        """Have the function of a registered statistic at hand."""
+        """Attach the function of a registered statistic."""
         self._statistics[statistic.name] = statistic
 
     def gradients(self, form: FitForm, t: int) -> Gradients:
-        """Features and target of a snapshot, ready for gradients."""
+        """Return features and target of a snapshot, ready for gradients."""
         from surehold.data.gradients import Gradients  # loads SciPy
 
         return Gradients(form, self._snapshot(t).frame(0, t))
 
     def statistic(self, source: CustomMeasure) -> Statistic:
-        """A registered statistic, with its function."""
+        """Return a registered statistic, with its function."""
         statistic = self._statistics.get(source.name)
         if statistic is None:
             required = (
@@ -235,7 +235,7 @@ class RecordStore:
         return statistic
 
     def text(self, start: int, count: int) -> str:
-        """So many records from ``start`` on as JSON rows: what a small append is hashed by."""
+        """Return ``count`` records from ``start`` on as JSON rows: the text of a small append."""
         stop = start + count
         return dump_rows(self._snapshot(stop).frame(start, stop).rows())
 
@@ -245,7 +245,7 @@ class RecordStore:
             check_bytes(self._folder, segment)
 
     def content_hash(self, segments: Sequence[Segment]) -> str:
-        """The hash of the records of some segments, by their values."""
+        """Return the hash of the records of some segments, by their values."""
         content = ContentHash(self._ledger.schema)
         for segment in segments:
             [frame] = read_segments(self._folder, [segment])
@@ -253,16 +253,16 @@ class RecordStore:
         return content.digest
 
     def _snapshot(self, t: int) -> PolarsEngine:
-        """All records of that round, and what came since; nothing is added to it.
+        """Return all records of that round and later ones, frozen.
 
-        So evaluations run side by side: they wait for each other only to load what is new.
+        So evaluations run in parallel: they wait for each other only to load new records.
         """
         with self._lock:
             self._catch_up(t)
             return self._engine.frozen()
 
     def _catch_up(self, t: int) -> None:
-        """Load what has been appended since, by this process or another."""
+        """Load what this process or another has appended since."""
         engine, store = self._engine, self._ledger.store
         if engine.size >= t:
             return
@@ -286,7 +286,7 @@ class RecordStore:
 
 
 class _Look:
-    """One look at a snapshot: what several sources come to."""
+    """One pass over a snapshot for several sources."""
 
     def __init__(
         self, data: RecordStore, engine: PolarsEngine, t: int, progress: Progress | None
@@ -297,7 +297,7 @@ class _Look:
         self._gone_through = 0
 
     def sum(self, measures: Sequence[Measure]) -> None:
-        """Have the sums of these measures at hand."""
+        """Compute the sums of these measures."""
         self._sums = self._data._sums.sum_up(measures, self._round, self._sum_measures)
 
     def at(self, source: Source) -> Exact:
@@ -337,9 +337,9 @@ class _Look:
         return [tuple(score_sums(source, rows, limits, self._tell)) for source in sources]
 
     def _model(self, source: ModelMeasure) -> Totals:
-        """The sums of a metric.
+        """Return the sums of a metric.
 
-        Nothing is taken off what is known of a later round: a model may give a record another last
+        They are never computed backwards from a later round: a model may give a record another last
         digit in another block.
         """
         sums = self._data._sums.sum_up([source], self._round, self._sum_scores, back=False)
@@ -360,20 +360,20 @@ class _Look:
 
 
 def _contrast(source: Contrast, plus: Exact, minus: Exact, t: int) -> Exact:
-    """The difference of two shares, moved and scaled to [0, 1]."""
+    """Return the difference of two shares, shifted and scaled to [0, 1]."""
     difference = plus.numerators[0] - minus.numerators[0]
     return Exact((difference + (t << source.bits),), t << (source.bits + 1))
 
 
 def parts_of(source: Source) -> list[Source]:
-    """What a source is made of."""
+    """Return the parts of a source."""
     if isinstance(source, Contrast):
         return [*parts_of(source.plus), *parts_of(source.minus)]
     return [source]
 
 
 class _Intake:
-    """The records of one append on their way in: few stay rows, many become segments."""
+    """The incoming records of one append: few stay rows, many become segments."""
 
     def __init__(self, folder: Path, ledger: Ledger) -> None:
         self.count = 0
@@ -398,7 +398,7 @@ class _Intake:
             self._write(everything=False)
 
     def small(self) -> list[Row] | None:
-        """All rows, if they are few."""
+        """Return all rows, if they are few."""
         if self.count >= LARGE:
             return None
         rows: list[Row] = []
@@ -413,7 +413,7 @@ class _Intake:
 
     @property
     def digests(self) -> list[str]:
-        """The digests of the files, in order."""
+        """Return the digests of the files, in order."""
         assert self._writer is not None
         return [written.digest for written in self._writer.finish()]
 

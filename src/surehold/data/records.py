@@ -1,7 +1,7 @@
 """Single records: plain Python values checked against the columns, and their text form.
 
-Small appends never become a data frame: they are checked here and kept as JSON rows, which is also
-the form whose hash the ledger keeps. The hash is the same once they are in a segment.
+Small appends never become a data frame: they are checked here and stored as JSON rows, whose hash
+the ledger records. The hash is the same once they are in a segment.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REQUIRED = {
 
 
 def rows_of(records: Iterable[Any], schema: Schema, done: int = 0) -> list[Row]:
-    """Check mappings of names to values. A name that is left out, None and NaN are missing values.
+    """Check mappings of names to values. A missing name, None and NaN are missing values.
 
     ``done`` records of the same append came before.
 
@@ -54,7 +54,7 @@ def rows_of(records: Iterable[Any], schema: Schema, done: int = 0) -> list[Row]:
 
 
 def check_value(value: Any, kind: ColumnType, record: int, column: str) -> Value:
-    """One value as its column keeps it, or BadRecord."""
+    """Return one value as its column stores it, or raise BadRecord."""
     if value is None:
         return None
     value = _plain(value)
@@ -88,18 +88,18 @@ def check_value(value: Any, kind: ColumnType, record: int, column: str) -> Value
 
 
 def dump_rows(rows: Sequence[Row]) -> str:
-    """Rows as JSON text: one list a record, in the order of the columns."""
+    """Write rows as JSON text: one list per record, in the order of the columns."""
     return _JSON.encode(rows)
 
 
 def load_rows(text: str) -> list[Row]:
-    """What :func:`dump_rows` wrote."""
+    """Read what :func:`dump_rows` wrote."""
     rows: list[Row] = json.loads(text)
     return rows
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's scalars, and whatever else knows its plain value, as Python's."""
+    """Convert NumPy's scalars, and anything with a plain value, to Python's."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, int | float | str):

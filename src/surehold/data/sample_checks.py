@@ -1,7 +1,7 @@
-"""Warnings about a sample: columns that are kept as text because nothing else fits.
+"""Warnings about a sample: columns that are stored as text because nothing else fits.
 
 Dates such as 31/12/2026 do not compare as dates, and a column of numbers with "NA" among them is
-not a column of numbers. Neither is an error, and both give answers that nobody expects.
+not a column of numbers. Neither is an error, and both give unexpected answers.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _MONTH = r"(?i)^\s*\d{1,2}[ .-]*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec
 
 
 def doubts(path: Path, columns: Mapping[str, str]) -> list[str]:
-    """Warnings about columns that are kept as text, from the CSV file that was the sample.
+    """Return warnings about columns that are stored as text, from a CSV sample.
 
-    They name columns, and nothing that records hold.
+    They name columns, never values of records.
     """
     separator = {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower())
     if separator is None:

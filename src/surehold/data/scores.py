@@ -1,4 +1,4 @@
-"""What models score: a metric's whole numbers, summed over records block by block."""
+"""Model scores: a metric's integers, summed over records block by block."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NUMBERS = 1 << 22
 
 
 def check_scorable(measure: ModelMeasure, records: int, limits: ModelLimits | None = None) -> None:
-    """Refuse a model that can't be used, or not on this many records within its limits.
+    """Refuse a model that cannot be used, or not on this many records within its limits.
 
     It is tried on made-up rows only.
     """
@@ -42,7 +42,7 @@ def check_scorable(measure: ModelMeasure, records: int, limits: ModelLimits | No
 def expected_seconds(
     measure: ModelMeasure, records: int, limits: ModelLimits | None = None
 ) -> float:
-    """What evaluating these records takes, measured on made-up rows alone.
+    """Estimate the evaluation of these records, measured on made-up rows alone.
 
     The analyst's own code may take longer, if it fails on some of them.
     """
@@ -56,10 +56,10 @@ def score_sums(
     limits: ModelLimits | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[int]:
-    """The sums of a metric over records; EvaluationFailed for reasons that lie in none of them.
+    """Return the sums of a metric; EvaluationFailed for reasons unrelated to any record.
 
-    A record for which the model gives no value counts as if it had said 0, or a class that is none
-    of the target's. Blocks of 2^17 numbers of at most 2^32 have sums below 2^50.
+    A record without a value counts as if the model had returned 0, or a class that is none of the
+    target's. Blocks of 2^17 numbers of at most 2^32 have sums below 2^50.
     """
     tally = _Tally(measure)
     totals = [0] * measure.size
@@ -75,7 +75,7 @@ def score_pairs(
     limits: ModelLimits | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Ratio:
-    """How often the model's score ranks a positive record above a negative one, of all pairs.
+    """Return how often the model ranks a positive record above a negative one, of all pairs.
 
     The positive class is the second. All scores of the snapshot are in memory at once.
     """
@@ -95,7 +95,7 @@ def _results(
     limits: ModelLimits | None,
     progress: Callable[[int], None] | None,
 ) -> Iterator[tuple[pl.DataFrame, Result]]:
-    """Every block of the records, with what the model says about it."""
+    """Yield every block of the records, with the model's result for it."""
     width = max(_NUMBERS // len(measure.features), 1 << 12)
     size = min(BLOCK, 1 << (width.bit_length() - 1))
     features = rows.select(measure.features.names)
@@ -125,7 +125,7 @@ def _blocks(rows: pl.DataFrame, size: int) -> Iterator[pl.DataFrame]:
 
 
 class _Tally:
-    """From what a model says of the records of a block to the sums of a metric."""
+    """From a model's results for a block to the sums of a metric."""
 
     def __init__(self, measure: ModelMeasure, want: Want | None = None) -> None:
         self._measure = measure
@@ -138,7 +138,7 @@ class _Tally:
         self._actual = locate(measure.target) if self._classes else None
 
     def of(self, block: pl.DataFrame, result: Result) -> Integers:
-        """The sums over one block."""
+        """Return the sums over one block."""
         match self._measure.metric:
             case "accuracy":
                 return np.array([self._right(block, result).sum()])
@@ -158,12 +158,12 @@ class _Tally:
                 return np.array([self._error(block, result).sum()])
 
     def was(self, block: pl.DataFrame) -> Integers:
-        """The actual class of each record; one more than there are for those of none."""
+        """Return the actual class of each record; one past the last class for any other."""
         assert self._actual is not None
         return np.broadcast_to(self._actual(block), block.height)
 
     def _said(self, block: pl.DataFrame, result: Result) -> Integers:
-        """The predicted class of each record, -1 for none."""
+        """Return the predicted class of each record, -1 for none."""
         if self.want == "scores":
             return (self._values(block, result)[:, 0] >= 0.5).astype(np.int64)
         said: Integers = result.values  # -1 where there is none
@@ -174,11 +174,11 @@ class _Tally:
         return right
 
     def _values(self, block: pl.DataFrame, result: Result) -> Floats:
-        """A row of numbers for each record; 0 where the model gives none."""
+        """Return a row of numbers per record; 0 where the model gives none."""
         return np.where(result.known[:, None], result.values, 0.0)
 
     def probabilities(self, block: pl.DataFrame, result: Result) -> Floats:
-        """One for each class, cut to [0, 1]. A single number is that of the second class."""
+        """Return one per class, clipped to [0, 1]. A single number is that of the second class."""
         values = np.clip(self._values(block, result), 0.0, 1.0)
         if values.shape[1] == 1 and self._classes == 2:
             return np.hstack([1.0 - values, values])
@@ -220,6 +220,6 @@ class _Tally:
         return self._steps(errors**2 if self._measure.metric == "squared" else errors)
 
     def _steps(self, shares: Floats) -> Integers:
-        """Numbers cut to [0, 1], on the grid."""
+        """Put numbers on the grid, clipped to [0, 1]."""
         steps = np.floor(np.clip(shares, 0.0, 1.0) * 2.0**self._measure.bits + 0.5)
         return steps.astype(np.int64)

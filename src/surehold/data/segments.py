@@ -1,6 +1,6 @@
 """Segments: immutable Arrow files of records, named by the hash of their bytes.
 
-A file is complete and on the disk before the ledger names it: written under a passing name, synced,
+A file is complete and on disk before the ledger names it: written under a temporary name, synced,
 renamed, and its folder synced.
 """
 
@@ -36,7 +36,7 @@ _WRITING = "writing a segment"
 
 @dataclass(frozen=True)
 class Written:
-    """A file that is on the disk but not yet in the ledger."""
+    """A file that is on disk but not yet in the ledger."""
 
     path: Path
     digest: str
@@ -56,7 +56,7 @@ class SegmentWriter:
         self._finisher = ThreadPoolExecutor(_FINISHERS, thread_name_prefix="surehold-segment")
 
     def write(self, frame: pl.DataFrame, content: ContentHash | None = None) -> None:
-        """One more segment, whose records are added to a hash of their values meanwhile."""
+        """Write one more segment."""
         path = files.passing_name(self._folder)
         self._paths.append(path)
         hashed = None if content is None else self._finisher.submit(content.take, frame)
@@ -67,7 +67,7 @@ class SegmentWriter:
         self._written.append(self._finisher.submit(_finish, path, frame.height))
 
     def finish(self) -> list[Written]:
-        """Wait until all are on the disk."""
+        """Wait until all are on disk."""
         with _report_failures():
             return [future.result() for future in self._written]
 
@@ -91,12 +91,12 @@ class SegmentWriter:
 
 
 def path_of(folder: Path, digest: str) -> Path:
-    """Where a segment lies."""
+    """Return the path of a segment."""
     return folder / f"{digest}.arrow"
 
 
 def write_file(path: Path, frame: pl.DataFrame, fingerprint: str) -> None:
-    """An Arrow IPC file of the frame, which says which dataset it belongs to."""
+    """Write a frame as an Arrow IPC file, marked with its dataset."""
     table = frame.to_arrow(compat_level=pl.CompatLevel.newest())
     table = table.replace_schema_metadata({_DATASET: fingerprint})
     path.touch(mode=files.PRIVATE_FILE, exist_ok=False)
@@ -105,10 +105,10 @@ def write_file(path: Path, frame: pl.DataFrame, fingerprint: str) -> None:
 
 
 def read_segments(folder: Path, segments: Sequence[Segment]) -> list[pl.DataFrame]:
-    """The records of segments, mapped into memory, not copied.
+    """Return the records of segments, mapped into memory, not copied.
 
-    Each is hashed before anything in it counts: a byte that the disk, or a hand, has changed would
-    otherwise be in every answer until the dataset is verified.
+    Each is hashed before anything in it counts: otherwise a byte changed by the disk, or by hand,
+    would affect every answer until the dataset is verified.
     """
     if segments:
         with ThreadPoolExecutor(_FINISHERS, thread_name_prefix="surehold-segment") as pool:
@@ -130,7 +130,7 @@ def _map_file(path: Path, segment: Segment) -> pl.DataFrame:
 
 
 def check_there(folder: Path, segment: Segment) -> None:
-    """The file is there and has its size: what can be checked without reading it."""
+    """Check that the file exists and has its size, without reading it."""
     try:
         size = path_of(folder, segment.digest).stat().st_size
     except OSError:
@@ -140,20 +140,20 @@ def check_there(folder: Path, segment: Segment) -> None:
 
 
 def check_bytes(folder: Path, segment: Segment) -> None:
-    """The file holds what its name says."""
+    """Check that the file holds what its name says."""
     check_there(folder, segment)
     if digest_of(path_of(folder, segment.digest)) != segment.digest:
         raise _lost(segment, "its bytes are not those it was named for")
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
+    """Return the SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def dataset_of(schema: pa.Schema) -> str | None:
-    """The fingerprint of the dataset that a file is a segment of, if it is one."""
+    """Return the fingerprint of the dataset that a file is a segment of, if it is one."""
     for key, value in (schema.metadata or {}).items():
         if _FINGERPRINTED.fullmatch(key + b"=" + value):
             return str(value.decode())
@@ -161,7 +161,7 @@ def dataset_of(schema: pa.Schema) -> str | None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove passing files of appends that were cut off, a day ago or more."""
+    """Remove temporary files of appends that were interrupted a day ago or more."""
     with contextlib.suppress(OSError):
         newest = max((path.stat().st_mtime for path in folder.iterdir()), default=0.0)
         for path in folder.glob(f"{files.PASSING}*"):
@@ -182,7 +182,7 @@ def _lost(segment: Segment, reason: str) -> LedgerCorrupt:
 
 @contextlib.contextmanager
 def _report_failures() -> Iterator[None]:
-    """Whatever goes wrong with a file: without an entry that names it, it is none of the data."""
+    """Report any failure with a file: data without an entry does not count."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:

@@ -40,7 +40,7 @@ _UNREADABLE = (pl.exceptions.PolarsError, pa.ArrowException, UnicodeDecodeError,
 
 
 def batches(source: Any, schema: Schema, format: str | None = None) -> Iterator[Batch]:
-    """Checked records in order of arrival, a batch at a time; BadRecord at the first bad one.
+    """Yield checked records in order of arrival, in batches; BadRecord at the first bad one.
 
     Rows stay rows, so that a small append needs no data frame.
     """
@@ -62,7 +62,7 @@ def batches(source: Any, schema: Schema, format: str | None = None) -> Iterator[
 
 
 def sampled_schema(source: Any, format: str | None = None) -> Schema:
-    """The columns of a file or a table like which others will come."""
+    """Infer the columns from a sample file or table."""
     if isinstance(source, str | Path):
         path = Path(source)
         kind = _kind_of(path, format)
@@ -102,7 +102,7 @@ def _from_file(path: Path, schema: Schema, format: str | None) -> Iterator[Batch
 
 
 def _tables(path: Path, kind: str, schema: Schema | None) -> Iterator[pl.DataFrame]:
-    """The tables of a file that has types of its own."""
+    """Yield the tables of a typed file."""
     if kind == "parquet":
         scan = pl.scan_parquet(path, glob=False)
         yield from scan.collect_batches(chunk_size=RECORDS, maintain_order=True)
@@ -138,7 +138,7 @@ def _from_rows(records: Iterable[Any], schema: Schema) -> Iterator[Batch]:
 
 
 def _from_lines(file: IO[Any], schema: Schema) -> Iterator[Batch]:
-    """One JSON object a line; empty lines are passed over."""
+    """Yield one JSON object per line; skip empty lines."""
     return _from_rows(objects(file), schema)
 
 
@@ -161,12 +161,12 @@ def _separator(kind: str) -> str:
 
 
 def _unreadable(path: Path, kind: str) -> InvalidInput:
-    """Without the reader's own message, which may repeat what a record holds."""
+    """Return an error without the reader's own message, which may quote a record."""
     what = {"csv": "lines of as many fields as the first", "tsv": "lines of as many fields"}
     required = f"a {kind} file that can be read ({what.get(kind, 'whole and valid')}, in UTF-8)"
     return InvalidInput("the records", required, str(path))
 
 
 def as_frame(batch: Batch, schema: Schema) -> pl.DataFrame:
-    """A batch as a frame."""
+    """Return a batch as a frame."""
     return batch if isinstance(batch, pl.DataFrame) else frame_of(batch, schema)

@@ -1,4 +1,4 @@
-"""Statistics of a custodian's own: a function, and a promise of how little a record moves it."""
+"""Custom statistics: a function, and a promise of how little one record moves it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ from surehold.queries.custom import (
 
 @dataclass(frozen=True)
 class Statistic:
-    """The custodian's word that replacing one of t records moves a number by a known amount.
+    """The custodian's promise that replacing one of t records moves a number by a known amount.
 
-    For every t, and any t records but one that is replaced, the function's results differ by at
-    most ``constant / t**power``; Surehold can't check it, and every interval of a dataset rests on
-    it. It speaks of the function as it is: where it raises, or returns what is no finite number,
-    its result is ``low``, and what lies beyond ``low`` or ``high`` is cut off there. It must depend
-    on nothing but the records: no clock, no chance, no state. How long it takes may depend on them.
+    For every t, and any two sets of t records that differ in one, the function's results differ by
+    at most ``constant / t**power``. Surehold cannot check it, and every interval of a dataset rests
+    on it. The promise is about the function as it is used: if it raises, or returns no finite
+    number, its result is ``low``, and results are clipped to ``low`` and ``high``. It must depend
+    on nothing but the records: no clock, no randomness, no state. Its running time may depend on
+    them.
 
     It is given the snapshot's ``columns`` as an Arrow table. ``digest`` differs for an edited
     function; it does not cover what the function calls.
@@ -73,21 +74,21 @@ class Statistic:
 
     @property
     def declared(self) -> Declared:
-        """The promise by itself."""
+        """Return the promise without the function."""
         return Declared(self.constant, self.power, self.low, self.high)
 
     @property
     def query(self) -> CustomStatistic:
-        """What an analyst asks, with the promise."""
+        """Return the query for analysts, with the promise."""
         return statistic(self.name).resolve(self.declared)
 
     @cached_property
     def digest(self) -> str:
-        """A hash of the function's text, its default values and what it has bound."""
+        """Return a hash of the function's text, its default values and its bound values."""
         return hashlib.sha256("\n".join(_describe(self.function)).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON has them; the function is there by its digest."""
+        """Return plain values, as in JSON; the function by its digest."""
         numbers = self.declared._asdict()
         return {
             "name": self.name,
@@ -97,13 +98,13 @@ class Statistic:
         }
 
     def check(self, schema: Schema) -> None:
-        """The dataset has to have its columns."""
+        """Check that the dataset has its columns."""
         for name in self.columns:
             if name not in schema:
                 raise InvalidInput("columns", f"among {', '.join(schema.names)}", name)
 
     def value(self, snapshot: pl.DataFrame) -> float:
-        """The function's result for a snapshot, from ``low`` to ``high``."""
+        """Return the function's result for a snapshot, from ``low`` to ``high``."""
         table = snapshot.select(self.columns).to_arrow(compat_level=pl.CompatLevel.oldest())
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -114,14 +115,14 @@ class Statistic:
         return min(max(result, self.low), self.high) if math.isfinite(result) else self.low
 
     def unit(self, source: CustomMeasure, snapshot: pl.DataFrame) -> Ratio:
-        """How far above ``low``, exactly, in units of t times its sensitivity at this round."""
+        """Return how far it is above ``low``, exactly, in units of t times its sensitivity."""
         if (source.name, source.declared) != (self.name, self.declared):
             raise InvalidQuery("the statistic is registered with other numbers", source.canonical)
         return unit_of(source, self.value(snapshot), max(snapshot.height, 1)).as_integer_ratio()
 
 
 def unit_of(source: CustomMeasure, value: float, t: int) -> Fraction:
-    """A result as a unit. It is not rounded: what one record moves, it moves by no more."""
+    """Return a result as a unit, not rounded, so that one record moves it no further."""
     above = Fraction(value) - Fraction(source.declared.low)
     return min(above / Fraction(source.form.span_at(t)), Fraction(1))
 
@@ -137,7 +138,7 @@ def _check_names(given: object) -> tuple[str, ...]:
 
 
 def _describe(function: Callable[..., object]) -> list[str]:
-    """What makes a function: its text or, where there is none, its code."""
+    """Return what defines a function: its text or, without one, its code."""
     assert isinstance(function, FunctionType)
     try:
         # Functions that share a line differ in what they name and hold.
@@ -161,7 +162,7 @@ def _bound_text(cell: Any) -> str:
 
 
 def _to_text(value: object) -> str:
-    """A text that is the same in every process; of what has none, the type."""
+    """Return a text that is the same in every process; the type if there is none."""
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return repr(value)
     if isinstance(value, tuple | list):

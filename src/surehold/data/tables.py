@@ -30,7 +30,7 @@ _TYPES = (
 
 
 def as_table(source: Any, schema: Schema | None) -> Iterator[pl.DataFrame] | None:
-    """The frames of another library's table; None if it is none."""
+    """Return the frames of another library's table; None if it is not one."""
     if isinstance(source, pl.LazyFrame):
         source = source.collect()
     if isinstance(source, pl.DataFrame):
@@ -62,7 +62,7 @@ def _arrow_frames(reader: pa.RecordBatchReader) -> Iterator[pl.DataFrame]:
 
 
 def arrow_table(path: Path) -> pa.Table:
-    """The table of an Arrow file, in either of its two formats."""
+    """Return the table of an Arrow file, in either of its two formats."""
     with pa.memory_map(str(path)) as source:
         try:
             return pa.ipc.open_file(source).read_all()
@@ -72,12 +72,12 @@ def arrow_table(path: Path) -> pa.Table:
 
 
 def is_pandas(source: Any) -> bool:
-    """Without loading pandas for those who don't use it."""
+    """Check for a pandas frame without importing pandas."""
     return type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns")
 
 
 def polars_of(frame: Any) -> pl.DataFrame | None:
-    """A pandas frame, without its index; None if a column holds what Arrow has no one type for."""
+    """Convert a pandas frame without its index; None if Arrow has no type for a column."""
     named = frame.set_axis([str(name) for name in frame.columns], axis=1)
     check_names(named.columns)
     try:
@@ -87,7 +87,7 @@ def polars_of(frame: Any) -> pl.DataFrame | None:
 
 
 def check_names(names: Any) -> None:
-    """No column is there twice."""
+    """Check that no column occurs twice."""
     names = [getattr(name, "name", name) for name in names]
     if len(set(names)) < len(names):
         name = next(name for name in names if names.count(name) > 1)
@@ -95,7 +95,7 @@ def check_names(names: Any) -> None:
 
 
 def _check_types(given: pa.Schema, schema: Schema | None) -> None:
-    """Some types of Arrow make Polars raise, or worse."""
+    """Refuse Arrow types that make Polars raise, or worse."""
     for field in given:
         kind = field.type
         if pa.types.is_dictionary(kind):
@@ -111,7 +111,7 @@ def _check_types(given: pa.Schema, schema: Schema | None) -> None:
 
 
 def _check_foreign(schema: pa.Schema) -> None:
-    """A segment appended again would give the same records a fresh budget."""
+    """Refuse a segment: appended again, it would give its records a fresh budget."""
     if dataset_of(schema) is not None:
         required = "records that are in no dataset yet"
         raise InvalidInput("the records", required, f"a segment of dataset {dataset_of(schema)}")

@@ -1,4 +1,4 @@
-"""Engines: each evaluates measures over a range of records, all with the very same integers."""
+"""Engines: each evaluates measures over a range of records, all with the same integers."""
 
 from surehold.data.engines.base import Engine
 from surehold.data.engines.polars_engine import PolarsEngine

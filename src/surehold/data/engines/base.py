@@ -1,4 +1,4 @@
-"""What an engine is: exact integer sums over a range of records, and nothing else."""
+"""The interface of an engine: exact integer sums over a range of records."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Engine(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many records there are."""
+        """Return the number of records."""
 
     @abstractmethod
     def _sums(self, measures: Sequence[Measure], start: int, stop: int) -> list[int]:
-        """As :meth:`sums`, with a range that is not empty and arguments that are right."""
+        """Compute :meth:`sums` for a range that is not empty and arguments that are valid."""
 
     def sums(self, measures: Sequence[Measure], start: int, stop: int) -> list[int]:
-        """The sum of each measure over the records start, ..., stop - 1, in one pass."""
+        """Return the sum of each measure over the records start, ..., stop - 1, in one pass."""
         self._check_range(start, stop)
         if start == stop or not measures:
             return [0] * len(measures)
@@ -37,10 +37,10 @@ class Engine(ABC):
 
     @abstractmethod
     def _cell_sums(self, measure: CellMeasure, start: int, stop: int) -> list[int]:
-        """As :meth:`cell_sums`, with a range that is not empty and arguments that are right."""
+        """Compute :meth:`cell_sums` for a nonempty range and valid arguments."""
 
     def cell_sums(self, measure: CellMeasure, start: int, stop: int) -> list[int]:
-        """The sum in each cell over the records start, ..., stop - 1, in the order of the cells."""
+        """Return the sum in each cell over the records start, ..., stop - 1, in cell order."""
         self._check_range(start, stop)
         if start == stop:
             return [0] * measure.cells
@@ -53,13 +53,13 @@ class Engine(ABC):
 
     @abstractmethod
     def _pair_statistic(self, measure: PairMeasure, stop: int) -> tuple[int, int]:
-        """As :meth:`pair_statistic`, with a number of records that is there."""
+        """Compute :meth:`pair_statistic` for a number of records that exists."""
 
     def pair_statistic(self, measure: PairMeasure, stop: int) -> tuple[int, int]:
-        """The unit of a statistic over pairs of the first ``stop`` records, as two whole numbers.
+        """Return the unit of a statistic over pairs of the first ``stop`` records, as a fraction.
 
-        Unlike that of sums its time depends on the order in which values arrived, which are sorted,
-        and on how many are null (:mod:`surehold.data.pairs`).
+        Unlike for sums, the time depends on the order in which values arrived, because they are
+        sorted, and on the number of nulls (:mod:`surehold.data.pairs`).
         """
         if not 0 <= stop <= self.size:
             required = f"a range within the {self.size:,} records there are"

@@ -1,4 +1,4 @@
-"""Columns as NumPy sees them: values and nulls apart, the same way for every column."""
+"""Columns as NumPy arrays: values and nulls separately, the same way for every column."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Item = TypeVar("Item", bound=np.generic)
 
 
 def slice_of(array: Any, kind: type[Item], width: int = 1) -> NDArray[Item]:
-    """The values of an Arrow array of numbers, where null whatever happens to be there."""
+    """Return the values of an Arrow array of numbers; those of nulls are arbitrary."""
     first, stop = width * array.offset, width * (array.offset + len(array))
     return np.frombuffer(array.buffers()[1], kind)[first:stop]
 
 
 def known_of(array: Any) -> Truths:
-    """Where an Arrow array is not null; the same work if it has no nulls."""
+    """Return where an Arrow array is not null; the same work if it has no nulls."""
     return _bits_of(array, 0)
 
 
 def truths_of(array: Any) -> Truths:
-    """The values of an Arrow array of booleans."""
+    """Return the values of an Arrow array of booleans."""
     return _bits_of(array, 1)
 
 
@@ -43,7 +43,7 @@ def _bits_of(array: Any, which: int) -> Truths:
 
 
 def keep(cells: Cells, wanted: Truths, last: int) -> Cells:
-    """The last cell where not wanted; without a choice, which takes longer if it often changes."""
+    """Return the last cell where not wanted, without a branch, whose time would vary."""
     chosen: Cells = cells - last
     chosen *= wanted
     chosen += last

@@ -1,9 +1,9 @@
-"""Tests and functions of texts on their bytes in UTF-8, with the same work for every record.
+"""Tests and functions of texts on their UTF-8 bytes, with the same work for every record.
 
-A column's bytes lie side by side. Of every record a window of a fixed width is copied, whatever the
-text's own length; what is behind the text's end is masked; and all of the window is worked on. So
-the time depends on the width, which the query decides, and on nothing else but how long it takes
-to bring the column's bytes together, of which each record has at most LONGEST_READ.
+A column's bytes lie side by side. For every record, a window of a fixed width is copied, whatever
+the text's own length; bytes after the text's end are masked; and the whole window is processed. So
+the time depends on the width, which the query decides, and otherwise only on how long it takes to
+gather the column's bytes, of which each record has at most LONGEST_READ.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Texts:
         return self.length.size
 
     def _cut(self) -> Cells:
-        """Lengths of at most LONGEST_READ bytes that end where a code point does."""
+        """Limit lengths to LONGEST_READ bytes, at the end of a code point."""
         last = self._windows(4, self._start + (LONGEST_READ - 3))
         within = last.view(np.int8) < -64
         back = within[:, 3].astype(np.int64)
@@ -73,21 +73,21 @@ class Texts:
         return every[at].view(np.uint8).reshape(-1, width)
 
     def blocks(self, width: int) -> Iterator[slice]:
-        """The records in blocks of so many that windows of this width stay in a cache."""
+        """Split the records into blocks whose windows of this width fit a cache."""
         step = max(_BLOCK_BYTES // width, 1)
         return (slice(at, at + step) for at in range(0, len(self), step))
 
     def first(self, block: slice, width: int, letters: Letters = None) -> Bytes:
-        """The first bytes of each text, with whatever follows its end."""
+        """Return the first bytes of each text, with whatever follows its end."""
         return fold_case(self._windows(width, self._start[block]), letters)
 
     def last(self, block: slice, width: int, kept: int, letters: Letters = None) -> Bytes:
-        """The last ``kept`` bytes of each text that has as many, and what follows."""
+        """Return the last ``kept`` bytes of each text that is long enough, and what follows."""
         at = self._start[block] + np.maximum(self.length[block] - kept, 0)
         return fold_case(self._windows(width, at), letters)
 
     def fill(self, block: slice, width: int, filling: int, letters: Letters = None) -> Bytes:
-        """The first bytes of each text; behind its end there is the filling."""
+        """Return the first bytes of each text, filled up after its end."""
         found = self.first(block, width, letters)
         masks = _masks(width)
         within = masks[np.minimum(self.length[block], width)].view(np.uint8).reshape(-1, width)
@@ -97,7 +97,7 @@ class Texts:
 
 
 def cut_texts(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same records with texts of at most LONGEST_READ bytes, as many first code points as fit.
+    """Cut texts to LONGEST_READ bytes, keeping as many leading code points as fit.
 
     >>> cut_texts(pl.DataFrame({"s": ["a" * 255 + "é", "é"]}))["s"].str.len_bytes().to_list()
     [255, 2]
@@ -114,13 +114,13 @@ def cut_texts(frame: pl.DataFrame) -> pl.DataFrame:
 
 @cache
 def _masks(width: int) -> NDArray[np.void]:
-    """For each length the bytes that are within a text, as all bits set."""
+    """Return for each length a mask of the bytes within a text, all bits set."""
     within = np.arange(width) < np.arange(width + 1)[:, None]
     return (within * np.uint8(255)).view(f"V{width}")[:, 0]
 
 
 def fold_case(found: Bytes, letters: Letters) -> Bytes:
-    """In lower or upper letters, of ASCII only; changed in place."""
+    """Change ASCII letters to lower or upper case, in place."""
     if letters is not None:
         letter = found - np.uint8(ord("A" if letters == "lower" else "a"))
         found ^= (letter < 26).view(np.uint8) << np.uint8(5)
@@ -128,17 +128,17 @@ def fold_case(found: Bytes, letters: Letters) -> Bytes:
 
 
 def rounded_up(width: int) -> int:
-    """To a whole number of words, at least one."""
+    """Round up to a whole number of words, at least one."""
     return max(-(-width // 8), 1) * 8
 
 
 def words_of(texts: Bytes) -> Words:
-    """Windows as words that are in the order of their bytes."""
+    """View windows as words that sort like their bytes."""
     return texts.view(np.dtype(">u8")).astype(np.uint64)
 
 
 def _pad(text: bytes) -> tuple[Bytes, Bytes]:
-    """A text, and where it is, as a window of whole words."""
+    """Return a text and its mask as a window of whole words."""
     width = rounded_up(len(text))
     window = np.frombuffer(text.ljust(width, b"\0"), np.uint8)
     return window, (np.arange(width) < len(text)) * np.uint8(255)
@@ -155,7 +155,7 @@ def _each(texts: Texts, width: int, test: Callable[[slice], NDArray[np.generic]]
 
 
 def edge_is(texts: Texts, part: bytes, letters: Letters, at_end: bool) -> Truths:
-    """Whether each text begins, or ends, with another."""
+    """Check whether each text begins, or ends, with another."""
     if len(part) > LONGEST_READ:
         return np.zeros(len(texts), np.bool_)
     window, mask = _pad(part)
@@ -177,7 +177,7 @@ def edge_is(texts: Texts, part: bytes, letters: Letters, at_end: bool) -> Truths
 
 
 def contains(texts: Texts, part: bytes, letters: Letters) -> Truths:
-    """Whether each text has another in it: all places are tried, and all bytes at each."""
+    """Check whether each text contains another: try all places, and all bytes at each."""
     if not part:
         return np.ones(len(texts), np.bool_)
     if len(part) > LONGEST_READ:
@@ -201,7 +201,7 @@ def contains(texts: Texts, part: bytes, letters: Letters) -> Truths:
 
 
 def compare(texts: Texts, value: bytes, letters: Letters) -> tuple[Truths, Truths]:
-    """Whether each text is less than another, and whether they are the same."""
+    """Check whether each text is less than another, and whether they are equal."""
     # No text reaches beyond: where all of it is the same, the longer one is greater.
     window, _ = _pad(value[:LONGEST_READ])
     width, wanted = window.size, words_of(window)
@@ -216,7 +216,7 @@ def compare(texts: Texts, value: bytes, letters: Letters) -> tuple[Truths, Truth
 def compare_columns(
     texts: Texts, letters: Letters, others: Texts, other_letters: Letters
 ) -> tuple[Truths, Truths]:
-    """The same of the texts of two columns."""
+    """Do the same for the texts of two columns."""
     less, same = np.empty(len(texts), np.bool_), np.empty(len(texts), np.bool_)
     for block in texts.blocks(4 * LONGEST_READ):
         found = words_of(texts.fill(block, LONGEST_READ, 0, letters))
@@ -230,7 +230,7 @@ def compare_columns(
 def _order(
     found: Words | None, wanted: Words, length: Cells, wanted_length: Cells | np.int64
 ) -> tuple[Truths, Truths]:
-    """By the first word that differs; where none does the shorter text is less."""
+    """Compare by the first word that differs; if none does, the shorter text is less."""
     less: Truths = length < wanted_length
     same: Truths = length == wanted_length
     if found is None:
@@ -248,7 +248,7 @@ def _order(
 
 
 def code_points(texts: Texts) -> NDArray[np.float64]:
-    """How many each text has: its bytes, but for those that continue one."""
+    """Count the code points of each text: its bytes except continuation bytes."""
     found = np.empty(len(texts), np.float64)
     for block in texts.blocks(2 * _ROW):
         rows = texts.fill(block, LONGEST_READ, _NEVER)
@@ -258,7 +258,7 @@ def code_points(texts: Texts) -> NDArray[np.float64]:
 
 
 def are_numerals(texts: Texts) -> Truths:
-    """Whether each text as a whole is a number: language.md, "Casts"."""
+    """Check whether each whole text is a number: language.md, "Casts"."""
     kinds, moves, accepted = _automaton()
 
     def test(block: slice) -> Truths:
@@ -276,9 +276,9 @@ def are_numerals(texts: Texts) -> Truths:
 
 @cache
 def _automaton() -> tuple[NDArray[np.intp], NDArray[np.intp], Truths]:
-    """The kind of each byte; for each state and kind the next state, times 8; which are accepted.
+    """Return the kind of each byte, the next state (times 8) for each, and which accept.
 
-    A window has more bytes than the longest numeral, so that the end is seen of every one.
+    A window has more bytes than the longest numeral, so that the end of every numeral is seen.
     """
     digit, sign, point, power, end, other = range(6)
     kinds = np.full(256, other, np.intp)

@@ -1,8 +1,8 @@
-"""How many records are in each cell, or what they come to there: exact integers.
+"""Count the records in each cell, or sum their values there, in exact integers.
 
-Records are sorted into cells by tables that are fixed beforehand, block by block, all of the work
-on every record: nothing is discovered, hashed into a growing table or skipped, so neither an
-error nor (but for long texts, see :mod:`.polars_texts`) the time depends on what records hold.
+Records are sorted into cells by fixed tables, block by block, with the same work for every record:
+nothing is discovered, hashed into a growing table or skipped, so neither an error nor (except for
+long texts, see :mod:`.polars_texts`) the time depends on record values.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _EXACT_INTEGERS = 2.0**53
 
 
 def cell_sums(measure: CellMeasure, rows: pl.DataFrame) -> list[int]:
-    """The sum of every cell over the records, of which there are at most 2^30.
+    """Return the sum of every cell over at most 2^30 records.
 
     >>> from surehold.queries import Schema, histogram
     >>> asked = histogram("bins(age, 0, 18, 65)").measure(Schema.of({"age": "int"}))
@@ -59,7 +59,7 @@ def cell_sums(measure: CellMeasure, rows: pl.DataFrame) -> list[int]:
 
 
 class _Counter:
-    """What is worked out once for all records."""
+    """What is computed once for all records."""
 
     def __init__(self, measure: CellMeasure, rows: pl.DataFrame) -> None:
         self._cells = measure.cells
@@ -69,7 +69,7 @@ class _Counter:
         self._weight = None if measure.weight is None else Weight(measure.weight)
 
     def count(self, start: int) -> Cells:
-        """The sums over one batch of records."""
+        """Return the sums over one batch of records."""
         count = min(_BATCH, self._height - start)
         cells = np.zeros(count, np.int64)
         weights = None if self._weight is None else np.empty(count, np.float64)
@@ -84,10 +84,10 @@ class _Counter:
         return self._sum(cells, weights)
 
     def _sum(self, cells: Cells, weights: Floats | None) -> Cells:
-        """By cell. Neighbours count in lanes of their own.
+        """Sum by cell; neighbours count in separate lanes.
 
-        Else a processor waits for one count before it can add to the same again, and records that
-        are alike would take longer (measured: twice as long).
+        Otherwise a processor waits for one count before it can add to the same cell again, and
+        equal records would take longer (measured: twice as long).
         """
         whole = cells.size - cells.size % _LANES
         lanes = cells[:whole].reshape(-1, _LANES)
@@ -101,7 +101,7 @@ class _Counter:
 
 
 def locate(axis: Axis) -> Located:
-    """What gives the cell of every record of a block."""
+    """Return a function that gives the cell of every record of a block."""
     axis = axis.numbered
     operand = axis.operand
     located = _located_value(axis)
@@ -121,14 +121,14 @@ def _located_value(axis: Axis) -> Callable[[pl.Series], Cells]:
 
 
 def _values(node: Expression, block: pl.DataFrame) -> pl.Series:
-    """A column as it is kept, anything else as the language has it."""
+    """Return a column as stored, and anything else with the language's meaning."""
     if isinstance(node, Column) and node.holds is not None:
         return block.get_column(node.name).cast(STORED[node.holds])
     return block.select(PolarsPrinter().print_node(node)).to_series()
 
 
 class _TruthCells:
-    """The cells of true, false and null, which may be any."""
+    """The cells of true, false and null, in any order."""
 
     def __init__(self, axis: Axis) -> None:
         truths = [value.value for value in axis.values if isinstance(value, Truth)]
@@ -137,7 +137,7 @@ class _TruthCells:
         self._table = np.array([other, other, *cells], np.int64)
 
     def of(self, column: pl.Series) -> Cells:
-        """The cell of every record."""
+        """Return the cell of every record."""
         array = column.to_arrow()
         known, truth = known_of(array).astype(np.int64), truths_of(array)
         known *= 2
@@ -146,7 +146,7 @@ class _TruthCells:
 
 
 class _NumberCells:
-    """Numbers among bounds b1 < b2 < ..., each of which begins a cell or what is in none.
+    """Numbers among bounds b1 < b2 < ..., each of which begins a cell or a gap.
 
     ``x = v`` is v <= x < v', where v' is the next double; and x in [e, e'] is e <= x < e''.
     """
@@ -184,7 +184,7 @@ class _NumberCells:
         return first, np.append(table, self._other)
 
     def of(self, column: pl.Series) -> Cells:
-        """The cell of every record."""
+        """Return the cell of every record."""
         array = column.to_arrow()
         unknown = -(~known_of(array)).astype(np.int64)
         if column.dtype != pl.Int64:
@@ -207,10 +207,10 @@ class _NumberCells:
 
 
 class _Search:
-    """How many of some sorted bounds are at most a number: the same steps for all numbers.
+    """Count the sorted bounds that are at most a number, in the same steps for all numbers.
 
-    A line maps numbers to buckets. In doubles, too, it does not decrease: so bounds of an earlier
-    bucket than a number's are below it, those of a later one above, and those of its own are
+    A line maps numbers to buckets. It does not decrease, in doubles either, so bounds in an earlier
+    bucket than a number's are below it, those in a later one above, and those in its own are
     bisected, in as many steps as the fullest bucket needs. Evenly spaced bounds need one or two.
     """
 
@@ -235,7 +235,7 @@ class _Search:
         return found.astype(np.int64)
 
     def count(self, numbers: Floats) -> Cells:
-        """For each number; what is no number is above no bound."""
+        """Count for each number; NaN is above no bound."""
         above = self._before.take(self._bucket(numbers))
         for level in reversed(range(self._levels)):
             found = (self._bounds.take(above + ((1 << level) - 1)) <= numbers).astype(np.int64)
@@ -254,7 +254,7 @@ class Weight:
         self._measure = measure
 
     def of(self, block: pl.DataFrame) -> Floats:
-        """Those of every record of a block, or one for all."""
+        """Return those of every record of a block, or one for all."""
         node, measure = self._measure.expression, self._measure
         if node.columns:
             column = _values(node, block)

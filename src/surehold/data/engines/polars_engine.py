@@ -1,4 +1,4 @@
-"""The embedded engine: Polars on frames in memory, or mapped into it."""
+"""The embedded engine: Polars on frames in memory, or mapped into memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SMALL = 1 << 14
 
 
 class PolarsEngine(Engine):
-    """An append-only list of frames, asked as if it were one.
+    """An append-only list of frames that behaves like one frame.
 
     >>> from surehold.queries import Schema, fraction
     >>> engine = PolarsEngine()
@@ -41,14 +41,14 @@ class PolarsEngine(Engine):
 
     @property
     def size(self) -> int:
-        """How many records there are."""
+        """Return the number of records."""
         return self._size
 
     def extend(self, frame: pl.DataFrame) -> None:
-        """Add records after those that are there; see :mod:`.polars_printer` for the types.
+        """Add records at the end; see :mod:`.polars_printer` for the types.
 
-        Text is kept as text: on a Categorical the time of ``city = 'x'`` shows whether any record
-        has that value, and an Enum refuses to be compared with one it does not have.
+        Text stays text: on a Categorical the time of ``city = 'x'`` shows whether any record has
+        that value, and an Enum refuses comparisons with a value it does not have.
         """
         frame = frame.cast({pl.Categorical: pl.String, pl.Enum: pl.String})
         if self._frames and frame.schema != self._frames[0].schema:
@@ -66,16 +66,16 @@ class PolarsEngine(Engine):
         self._cut.append(cut_texts(frame))
 
     def frozen(self) -> PolarsEngine:
-        """An engine of the records there are now, to which nothing is added.
+        """Return an engine of the present records, to which nothing is added.
 
-        It may be asked from several threads at once, while others are added to this one.
+        Several threads may use it while others extend this one.
         """
         frozen = PolarsEngine()
         frozen._joined, frozen._size = self._both(), self._size
         return frozen
 
     def frame(self, start: int, stop: int) -> pl.DataFrame:
-        """The records start, ..., stop - 1, as they are."""
+        """Return the records start, ..., stop - 1, unchanged."""
         return self._whole().slice(start, stop - start)
 
     def _sums(self, measures: Sequence[Measure], start: int, stop: int) -> list[int]:
@@ -101,14 +101,14 @@ class PolarsEngine(Engine):
     def _row(
         self, measures: Sequence[Measure], chosen: Sequence[int], rows: pl.DataFrame
     ) -> list[int]:
-        """The sums of the chosen measures, all in one query."""
+        """Return the sums of the chosen measures, all in one query."""
         if not chosen:
             return []
         query = self.query([measures[at] for at in chosen], rows)
         return [int(total) for total in query.collect(engine="streaming").row(0)]
 
     def query(self, measures: Sequence[Measure], rows: pl.DataFrame) -> pl.LazyFrame:
-        """What Polars is asked: one column per measure."""
+        """Build the Polars query: one column per measure."""
         printer = PolarsPrinter()
         totals = [printer.total(measure).alias(str(at)) for at, measure in enumerate(measures)]
         return rows.lazy().select(totals)
@@ -125,11 +125,11 @@ class PolarsEngine(Engine):
         return pair_unit(measure, self._read().slice(0, stop))
 
     def _whole(self) -> pl.DataFrame:
-        """All frames as one, their columns left where they are."""
+        """Return all frames as one, without copying their columns."""
         return self._both()[0]
 
     def _read(self) -> pl.DataFrame:
-        """The same, with texts cut to what the language reads of them."""
+        """Return the same, with texts cut to what the language reads."""
         return self._both()[1]
 
     def _both(self) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -15,7 +15,7 @@ from surehold.queries.pairs import PairMeasure
 
 
 def pair_unit(measure: PairMeasure, rows: pl.DataFrame) -> pairs.Ratio:
-    """The unit of the statistic over these records; see :mod:`surehold.data.pairs`.
+    """Return the unit of the statistic over these records; see :mod:`surehold.data.pairs`.
 
     >>> from surehold.queries import Schema, query_of
     >>> rows = pl.DataFrame({"bmi": [20.0, None, 30.0, 40.0]})
@@ -41,7 +41,7 @@ def pair_unit(measure: PairMeasure, rows: pl.DataFrame) -> pairs.Ratio:
 def _operands(
     measure: PairMeasure, rows: pl.DataFrame
 ) -> list[tuple[NDArray[Any], NDArray[np.bool_]]]:
-    """For each operand its values, 0 or false where null, and where it is not null."""
+    """Return each operand's values, 0 or false where null, and where it is not null."""
     printer = PolarsPrinter()
     printed = [printer.print_node(operand) for operand in measure.operands]
     names = [str(i) for i in range(len(printed))]

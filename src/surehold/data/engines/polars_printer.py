@@ -76,10 +76,10 @@ _FEW = 4
 
 
 class PolarsPrinter:
-    """Prints for one frame after the other; it has no state."""
+    """Prints for one frame after another; it has no state."""
 
     def total(self, measure: Measure) -> pl.Expr:
-        """The sum of a measure's integers."""
+        """Return the sum of a measure's integers."""
         if measure.bits == 0:
             # Unknown is null, which a sum passes over.
             return self.print_node(measure.expression).sum()
@@ -88,10 +88,10 @@ class PolarsPrinter:
         return steps.cast(pl.Int64, strict=False).sum()
 
     def print_node(self, node: Expression) -> pl.Expr:
-        """The value for each record: Float64 (finite), String or Boolean, or null.
+        """Return the value for each record: Float64 (finite), String or Boolean, or null.
 
-        What reads no column is worked out here and printed as a literal, so that Polars never
-        meets a part with one value where the others have one for each record.
+        An expression that reads no column is evaluated here and printed as a literal, so that
+        Polars never sees a part with one value where the others have one per record.
         """
         if node.columns or not node.children:
             return self._print_node(node)
@@ -149,7 +149,7 @@ class PolarsPrinter:
                 raise NotImplementedError(type(node).__name__)
 
     def _arithmetic(self, node: Arithmetic) -> pl.Expr:
-        """All of a tree of operators at once, each of its operands printed once."""
+        """Print a whole tree of operators, each operand once."""
         numbers: dict[Expression, int] = {}
         steps: list[int | str] = []
 
@@ -170,7 +170,7 @@ class PolarsPrinter:
         return self._unsaturated(node)
 
     def _unsaturated(self, node: Expression) -> pl.Expr:
-        """As printed, but a column of floats as it is: for what gives the same either way."""
+        """Print, but leave a column of floats unsaturated where the result is the same."""
         if not isinstance(node, Column):
             return self.print_node(node)
         column = pl.col(node.name)
@@ -240,7 +240,7 @@ class PolarsPrinter:
 
 
 def _text_column(text: Expression) -> tuple[pl.Expr, Letters]:
-    """A column of texts, and the case in which it is read."""
+    """Return a text column, and the case in which it is read."""
     match text:
         case Column(name):
             return pl.col(name), None

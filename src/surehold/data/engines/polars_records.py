@@ -1,4 +1,4 @@
-"""What single records of a block come to: integers and numbers, as NumPy arrays."""
+"""Integers and numbers of single records of a block, as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from surehold.queries.expressions import Expression
 
 
 def steps_of(measure: Measure, block: pl.DataFrame) -> Floats:
-    """The integer that a measure gives each record of a block."""
+    """Return the integer that a measure gives each record of a block."""
     if measure.bits:
         return np.broadcast_to(Weight(measure).of(block), block.height)
     values, known = numbers_of(measure.expression, block)
@@ -21,7 +21,7 @@ def steps_of(measure: Measure, block: pl.DataFrame) -> Floats:
 
 
 def numbers_of(expression: Expression, block: pl.DataFrame) -> tuple[Floats, NDArray[np.bool_]]:
-    """The number, or the truth as 0 or 1, of each record of a block, and where it is not null."""
+    """Return each record's number, or truth as 0 or 1, and where it is not null."""
     added = block.with_columns(PolarsPrinter().print_node(expression).cast(pl.Float64).alias(""))
     column = added.get_column("")
     return column.fill_null(0.0).to_numpy(), column.is_not_null().to_numpy()

@@ -1,4 +1,4 @@
-"""Functions of whole columns as Polars expressions, and the columns that they give."""
+"""Functions of whole columns as Polars expressions, and the columns they return."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ STORED: Mapping[ColumnType, pl.DataType] = {
 
 
 def apply(function: SeriesFunction, operands: Sequence[pl.Expr], kind: Type) -> pl.Expr:
-    """A function of whole columns, all of whose operands are evaluated first, whatever they hold.
+    """Apply a function to whole columns, after evaluating all operands, whatever they hold.
 
-    Where Polars' own expressions do not do: ``when`` skips a branch that no record of a chunk
-    takes, so that its time would depend on the records; ``fill_nan`` repeats its operand, so that
-    nested ones would grow exponentially; and most of what it does with texts, or with nulls, takes
-    longer on some records than on others.
+    This replaces Polars' own expressions where they are unsuitable: ``when`` skips a branch that no
+    record of a chunk takes, so its time would depend on the records; ``fill_nan`` repeats its
+    operand, so nested ones would grow exponentially; and most of what it does with texts, or with
+    nulls, takes longer on some records than on others.
     """
     return pl.map_batches(operands, function, DTYPES[kind], is_elementwise=True)
 
 
 def numbers_column(numbers: NDArray[np.float64], known: Truths) -> pl.Series:
-    """Numbers, and null where they are not known."""
+    """Build a column of numbers, null where they are unknown."""
     return _column(pa.float64(), numbers.size, pack_bits(known), numbers)
 
 
 def truths_column(truths: Truths, known: Truths) -> pl.Series:
-    """Booleans, and null where they are not known."""
+    """Build a column of booleans, null where they are unknown."""
     return _column(pa.bool_(), truths.size, pack_bits(known), pack_bits(truths))
 
 
 def pack_bits(truths: Truths) -> NDArray[np.uint8]:
-    """One bit for each."""
+    """Pack one bit per value."""
     return np.packbits(truths, bitorder="little")
 
 

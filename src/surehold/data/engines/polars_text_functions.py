@@ -1,4 +1,4 @@
-"""Tests and functions of columns of texts as Polars expressions, with the same work for all."""
+"""Tests and functions of text columns as Polars expressions, with the same work for all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PREFIX = 4
 
 
 def compare(column: pl.Expr, letters: Letters, operator: str, value: str) -> pl.Expr:
-    """A column with a literal."""
+    """Compare a column with a literal."""
     if operator in ("=", "<>"):
         if letters is None and _is_inline(value):
             literal = pl.lit(value, dtype=pl.String())
@@ -41,7 +41,7 @@ def compare(column: pl.Expr, letters: Letters, operator: str, value: str) -> pl.
 def compare_columns(
     column: pl.Expr, letters: Letters, operator: str, other: pl.Expr, other_letters: Letters
 ) -> pl.Expr:
-    """Two columns."""
+    """Compare two columns."""
 
     def function(operands: Sequence[pl.Series]) -> pl.Series:
         texts, others = map(Texts, operands)
@@ -62,7 +62,7 @@ _ORDERS: dict[str, Callable[[Truths, Truths], Truths]] = {
 
 
 def is_among(column: pl.Expr, letters: Letters, values: Sequence[str]) -> pl.Expr:
-    """Whether a text is one of some literals."""
+    """Check whether a text is one of some literals."""
     if letters is None and len(values) <= _FEW and all(map(_is_inline, values)):
         # By the 16 bytes of each text alone, and several times as fast as a table.
         return reduce(or_, (column == pl.lit(value, dtype=pl.String()) for value in values))
@@ -76,7 +76,7 @@ def is_among(column: pl.Expr, letters: Letters, values: Sequence[str]) -> pl.Exp
 
 
 def position(column: pl.Expr, letters: Letters, values: Sequence[str]) -> pl.Expr:
-    """The number of each text among some literals, null for all others."""
+    """Return the number of each text among some literals, null for all others."""
     cells = TextCells(values, letters)
 
     def function(operands: Sequence[pl.Series]) -> pl.Series:
@@ -87,7 +87,7 @@ def position(column: pl.Expr, letters: Letters, values: Sequence[str]) -> pl.Exp
 
 
 def text_test(column: pl.Expr, letters: Letters, function: str, value: str) -> pl.Expr:
-    """``starts_with``, ``ends_with`` or ``contains`` with a literal."""
+    """Apply ``starts_with``, ``ends_with`` or ``contains`` with a literal."""
     part = value.encode()
     if function == "starts_with" and len(part) <= _PREFIX:
         return apply(_begins_with(part, letters), [column], Type.BOOLEAN)
@@ -98,7 +98,7 @@ def text_test(column: pl.Expr, letters: Letters, function: str, value: str) -> p
 
 
 def _begins_with(part: bytes, letters: Letters) -> Callable[[Sequence[pl.Series]], pl.Series]:
-    """By what Polars keeps of each text in place: its length, and its first four bytes."""
+    """Use what Polars stores in place for each text: its length and first four bytes."""
     wanted = np.frombuffer(part.ljust(_PREFIX, b"\0"), np.uint32)
     within = np.frombuffer((b"\xff" * len(part)).ljust(_PREFIX, b"\0"), np.uint32)
 
@@ -114,7 +114,7 @@ def _begins_with(part: bytes, letters: Letters) -> Callable[[Sequence[pl.Series]
 
 
 def code_points(column: pl.Expr) -> pl.Expr:
-    """The length of a text."""
+    """Return the length of a text."""
 
     def function(operands: Sequence[pl.Series]) -> pl.Series:
         texts = Texts(operands[0])
@@ -124,7 +124,7 @@ def code_points(column: pl.Expr) -> pl.Expr:
 
 
 def number_of_text(column: pl.Expr) -> pl.Expr:
-    """The number that a text spells."""
+    """Return the number that a text spells."""
 
     def function(operands: Sequence[pl.Series]) -> pl.Series:
         texts = Texts(operands[0])

@@ -1,11 +1,10 @@
-"""Which of some texts a column holds, in a time that does not depend on it.
+"""Look up a column's texts among given ones, in a time that does not depend on them.
 
-Polars keeps a text as 16 bytes: its length, and either all of it, if it has 12 bytes or fewer, or
-its first four and where the rest is. So a text of up to 12 bytes is the same as another if and only
-if the 16 bytes are, and those of any longer text differ by their length. Where a text that is
-looked for is longer, its length and as many first bytes of every record's text are compared as the
-longest has. Either are looked up in a table without collisions, with the same steps for every
-record.
+Polars stores a text as 16 bytes: its length, and either the whole text, if it has 12 bytes or
+fewer, or its first four bytes and a pointer to the rest. So a text of up to 12 bytes equals another
+if and only if the 16 bytes are equal; a longer text differs in its length. If a given text is
+longer, every record's length and first bytes are compared, as many as the longest given text has.
+Either key is looked up in a table without collisions, with the same steps for every record.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ Slots: TypeAlias = NDArray[np.int64]
 
 
 class TextCells:
-    """The number of each text among those given; how many there are for all others and nulls.
+    """The number of each text among those given; their count for all others and nulls.
 
-    The column's texts are looked up in lower or upper letters if there is one.
+    The column's texts are looked up in lower or upper case if one is set.
 
     >>> TextCells(["NO", "SE"]).of(pl.Series(["SE", None, "DK", "NO"])).tolist()
     [1, 2, 2, 0]
@@ -56,7 +55,7 @@ class TextCells:
             self._table = _table_of(keys, list(read.values()), self._other)
 
     def of(self, column: pl.Series) -> Cells:
-        """The cell of every record."""
+        """Return the cell of every record."""
         if self._table is None:
             return np.full(len(column), self._other)
         if self._width is None:
@@ -80,7 +79,7 @@ class TextCells:
 
 
 def _key(text: bytes, width: int | None) -> list[int]:
-    """The words by which a text is known: as Polars has it in place, or its length and itself."""
+    """Return the words that identify a text: as Polars stores it, or its length and itself."""
     if width is None:
         whole = len(text).to_bytes(4, "little") + text.ljust(LONGEST_INLINE, b"\0")
     else:
@@ -117,7 +116,7 @@ class _Table:
         self._other = other
 
     def find(self, words: Sequence[Words], known: Truths) -> Cells:
-        """The number of each key; the other one for those that are none, or not known."""
+        """Return the number of each key; the other one for keys that are missing or unknown."""
         mixed = self._mix(words)
         slot = mixed >> _SLOT_FROM
         slot ^= self._displacements.take((mixed >> self._top).view(np.int64))
@@ -139,7 +138,7 @@ class _Table:
 
 
 def _table_of(keys: Words, numbers: Sequence[int], other: int) -> _Table:
-    """A table of keys of which no two are the same; most seeds do."""
+    """Build a table of distinct keys; most seeds work."""
     for seed in count():
         try:
             return _Table(keys, numbers, other, seed)
@@ -149,11 +148,11 @@ def _table_of(keys: Words, numbers: Sequence[int], other: int) -> _Table:
 
 
 class _Collision(Exception):
-    """This seed does not do; never seen outside of this file."""
+    """This seed does not work; only this module sees it."""
 
 
 def _place(buckets: list[int], slots: list[int], size: int, displacements: Words) -> Slots:
-    """The slot of every key; the displacements that bring them there are filled in."""
+    """Return the slot of every key, and fill in the displacements that lead there."""
     members: dict[int, list[int]] = {}
     for key, bucket in enumerate(buckets):
         members.setdefault(bucket, []).append(key)

@@ -1,7 +1,7 @@
 """Records on their way to a model: written by the parent, read by the child without a copy.
 
-Numbers alone come as the matrix that most models want, float64 with NaN for what is missing, one
-column after the other as they are kept; texts, and models that take Arrow, as a record batch.
+Numbers alone become the matrix that most models want: float64 with NaN for missing values, in
+column order as they are stored. Texts, and models that take Arrow, get a record batch.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 class Block(ABC):
-    """Records that a part can be taken of."""
+    """Records of which parts can be taken."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of records."""
 
     @abstractmethod
     def slice(self, start: int, stop: int) -> Any:
-        """A range, not to be written to."""
+        """Return a read-only range."""
 
     @abstractmethod
     def take(self, rows: NDArray[np.intp]) -> Any:
-        """Chosen records, as a copy."""
+        """Return a copy of chosen records."""
 
     @abstractmethod
     def filled(self, start: int, stop: int, filling: Block) -> Any:
-        """A range, filled up from its end on with the rows of another block in the same places."""
+        """Return a range, filled up at its end with the same rows of another block."""
 
     @abstractmethod
     def lightest(self, rows: NDArray[np.intp]) -> int:
-        """One of the chosen records, fit to be repeated many times."""
+        """Return one of the chosen records, suitable for repeating many times."""
 
     @abstractmethod
     def missing(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Which of the chosen records have a missing value."""
+        """Return which of the chosen records have a missing value."""
 
 
 class MatrixBlock(Block):
-    """Rows of a matrix, in Fortran's order, whatever part of it is given to a model.
+    """Rows of a matrix, in Fortran order, whatever part of it a model gets.
 
-    The order decides in which way a matrix product is summed, and so the last bit of it.
+    The order decides how a matrix product is summed, and so its last bit.
     """
 
     def __init__(self, matrix: Floats) -> None:
@@ -64,25 +64,25 @@ class MatrixBlock(Block):
         return len(self._matrix)
 
     def slice(self, start: int, stop: int) -> Floats:
-        """A view."""
+        """Return a view."""
         return self._matrix[start:stop]
 
     def take(self, rows: NDArray[np.intp]) -> Floats:
-        """A matrix of its own."""
+        """Return a new matrix."""
         return self._matrix.T.take(rows, axis=1).T
 
     def filled(self, start: int, stop: int, filling: Block) -> Floats:
-        """A matrix of its own, of as many rows as the other."""
+        """Return a new matrix with as many rows as the other."""
         matrix = filling.take(np.arange(len(filling)))
         matrix[: stop - start] = self._matrix[start:stop]
         return np.asarray(matrix, np.float64)
 
     def lightest(self, rows: NDArray[np.intp]) -> int:
-        """All are alike."""
+        """Return any: rows of a matrix all have the same size."""
         return int(rows[0])
 
     def missing(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Where there is a NaN."""
+        """Return where there is a NaN."""
         return np.asarray(np.isnan(self._matrix[rows]).any(axis=1))
 
 
@@ -96,17 +96,17 @@ class ArrowBlock(Block):
         return int(self._batch.num_rows)
 
     def slice(self, start: int, stop: int) -> Any:
-        """A view."""
+        """Return a view."""
         return self._batch.slice(start, stop - start)
 
     def take(self, rows: NDArray[np.intp]) -> Any:
-        """A batch of its own."""
+        """Return a new batch."""
         import pyarrow as pa
 
         return self._batch.take(pa.array(rows))
 
     def filled(self, start: int, stop: int, filling: Block) -> Any:
-        """A batch of its own, of as many rows as the other."""
+        """Return a new batch with as many rows as the other."""
         import pyarrow as pa
 
         rest = filling.slice(stop - start, len(filling))
@@ -115,7 +115,7 @@ class ArrowBlock(Block):
         return batch
 
     def lightest(self, rows: NDArray[np.intp]) -> int:
-        """The one with the shortest texts: repeated, a long one would fill the memory."""
+        """Return the one with the shortest texts: repeating a long one would fill the memory."""
         import pyarrow.compute as pc
 
         lengths = np.zeros(self._batch.num_rows, np.int64)
@@ -126,7 +126,7 @@ class ArrowBlock(Block):
         return int(rows[lengths[rows].argmin()])
 
     def missing(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Where there is a null."""
+        """Return where there is a null."""
         found = np.zeros(self._batch.num_rows, np.bool_)
         for column in self._batch.columns:
             if column.null_count:
@@ -138,9 +138,9 @@ class ArrowBlock(Block):
 
 
 def write_block(frame: pl.DataFrame, form: Form, memory: SharedBytes, longest: int) -> int:
-    """Write a frame of the model's columns, in the model's order; the bytes it takes.
+    """Write a frame of the model's columns, in the model's order; return its size in bytes.
 
-    Texts of more than ``longest`` bytes are missing, so that what a block takes has a bound.
+    Texts of more than ``longest`` bytes count as missing, so that the size of a block is bounded.
     """
     if form == "matrix":
         return _write_matrix(frame, memory)
@@ -155,7 +155,7 @@ def _shortened(frame: pl.DataFrame, longest: int) -> pl.DataFrame:
 
 
 def matrix_of(frame: pl.DataFrame) -> MatrixBlock:
-    """A frame of numbers as a block of this process."""
+    """Return a frame of numbers as a block of this process."""
     matrix = np.empty((frame.width, frame.height))
     _fill(matrix, frame)
     return MatrixBlock(matrix.T)
@@ -200,7 +200,7 @@ def _write_arrow(frame: pl.DataFrame, memory: SharedBytes) -> int:
 
 
 def read_block(memory: SharedBytes, form: Form, rows: int, size: int, width: int) -> Block:
-    """The block that was written."""
+    """Return the block that was written."""
     if form == "matrix":
         matrix = np.frombuffer(memory.view(size), np.float64)
         return MatrixBlock(matrix.reshape(width, rows).T)
@@ -219,7 +219,7 @@ def _texts() -> tuple[Any, ...]:
 
 
 def _usual(batch: Any) -> Any:
-    """Texts as the string type that everybody knows; the parent sees to it that they fit."""
+    """Convert texts to the common string type; the parent ensures that they fit."""
     import pyarrow as pa
 
     for at, field in enumerate(batch.schema):
@@ -243,10 +243,10 @@ EVERY = -1
 def made_up(
     kinds: Sequence[tuple[str, str]], form: Form, rows: int, like: Like, gap: int | None
 ) -> Block:
-    """Rows that nobody has, of columns of these names and types.
+    """Make rows for columns of these names and types.
 
-    They are of zeros and empty texts (``like`` is 0), ones and short texts (1), or ones and the
-    longest texts (2), with a gap in a column, or in every one.
+    They have zeros and empty texts (``like`` is 0), ones and short texts (1), or ones and the
+    longest texts (2), with a gap in one column, or in every one.
     """
     number, text = min(like, 1), ("", "a", _LONGEST_TEXT)[like]
     if form == "matrix":

@@ -1,4 +1,4 @@
-"""How parent and child talk: short messages through a socket, and memory that both of them see."""
+"""How parent and child communicate: short messages through a socket, and shared memory."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _SHARED = Path("/dev/shm")
 
 
 class Gone(Exception):
-    """The other side has ended, or says what nobody can understand."""
+    """The other side has ended, or sent something unreadable."""
 
 
 class Channel:
-    """Messages in both directions, each JSON with its length before it.
+    """Messages in both directions: JSON with a length prefix.
 
-    JSON and not pickle, as the child runs code of others; and with no more trust in a length or in
-    the rest of a message to come than a deadline allows.
+    JSON and not pickle, because the child runs other people's code. A deadline limits how long we
+    trust a length, or the rest of a message, to arrive.
     """
 
     def __init__(self, end: socket.socket) -> None:
@@ -39,7 +39,7 @@ class Channel:
         self._came = b""
 
     def send(self, message: Message) -> None:
-        """Give a message to the other side."""
+        """Send a message to the other side."""
         text = json.dumps(message).encode()
         try:
             self.end.settimeout(_PATIENCE)
@@ -48,7 +48,7 @@ class Channel:
             raise Gone from None
 
     def receive(self, seconds: float | None = None) -> Message | None:
-        """The next message, or None if none is complete by then."""
+        """Return the next message, or None if none is complete by then."""
         while (message := self._next()) is None:
             try:
                 self.end.settimeout(seconds)
@@ -84,7 +84,7 @@ class Channel:
 
 
 class SharedBytes:
-    """Memory without a name, so that nothing of it stays behind; it grows as needed.
+    """Anonymous shared memory, of which nothing is left behind; it grows as needed.
 
     Each process maps it by its descriptor, which a child inherits.
     """
@@ -96,11 +96,11 @@ class SharedBytes:
 
     @property
     def size(self) -> int:
-        """The bytes there are."""
+        """Return the size in bytes."""
         return os.fstat(self.handle).st_size
 
     def reserve(self, size: int) -> None:
-        """See to it that there is room. Only the parent calls this."""
+        """Ensure that there is enough memory. Only the parent calls this."""
         if self.size < size:
             size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
             if hasattr(os, "posix_fallocate"):
@@ -110,7 +110,7 @@ class SharedBytes:
                 os.ftruncate(self.handle, size)
 
     def view(self, size: int) -> memoryview:
-        """The first bytes."""
+        """Return the first bytes."""
         if self._map is None or len(self._map) < size:
             length = self.size
             # An older map lives as long as there are arrays on it.
@@ -118,13 +118,13 @@ class SharedBytes:
         return memoryview(self._map)[:size]
 
     def shrink(self, size: int) -> None:
-        """Give memory back beyond a size."""
+        """Give back memory beyond a size."""
         if self.size > size:
             self._map = None
             os.ftruncate(self.handle, size)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release it."""
         self._map = None
         os.close(self.handle)
 
@@ -150,11 +150,11 @@ _HEADER = 8
 
 
 class Notes:
-    """What the child finds out about a block, kept where its death does not reach.
+    """What the child finds out about a block, stored where its death cannot erase it.
 
-    ``call`` is the call of the model that is under way: when it began (nanoseconds of the monotonic
-    clock; 0: none is), which it is, the first record of its cell, its range in the search, and how
-    many there have been.
+    ``call`` is the model call in progress: when it began (nanoseconds of the monotonic clock; 0 for
+    none), its kind, the first record of its cell, its range in the search, and the number of calls
+    so far.
     """
 
     def __init__(self, memory: memoryview, rows: int, width: int | None, cells: int) -> None:
@@ -170,12 +170,12 @@ class Notes:
         self.done: NDArray[np.uint8] = np.frombuffer(memory, np.uint8, cells, at + rows)
 
     def clear(self) -> None:
-        """As before the first call. (Values count only where there is a verdict.)"""
+        """Reset to before the first call. (Values count only where there is a verdict.)"""
         self.call[:] = 0
         self.verdicts[:] = 0
         self.done[:] = 0
 
     @staticmethod
     def size(rows: int, width: int | None, cells: int) -> int:
-        """The bytes they take; ``width`` is None for labels."""
+        """Return the bytes they take; ``width`` is None for labels."""
         return _HEADER * 8 + rows * (4 if width is None else 8 * width) + rows + cells

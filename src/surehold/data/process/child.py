@@ -1,4 +1,4 @@
-"""One child process, as its parent sees it: started, spoken to, and killed."""
+"""One child process, as its parent sees it: start it, talk to it, kill it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SLOTS = 2
 
 @dataclass
 class Slot:
-    """Memory for one block: the parent writes what goes in, the child what comes out."""
+    """Memory for one block: the parent writes the input, the child the output."""
 
     given: SharedBytes = field(default_factory=SharedBytes)
     found: SharedBytes = field(default_factory=SharedBytes)
@@ -44,8 +44,8 @@ class Slot:
 class Child:
     """A process that evaluates one model; its memory outlives it.
 
-    It ends when this process does, by whatever death: its lifeline is a pipe that only this process
-    holds the other end of.
+    It ends when this process does, however that ends: its lifeline is a pipe whose other end only
+    this process holds.
     """
 
     def __init__(self, content: SharedBytes) -> None:
@@ -63,7 +63,7 @@ class Child:
 
     @property
     def handle(self) -> int:
-        """What to poll for, to learn that the child says something, or ends."""
+        """Return what to poll to learn that the child sent something, or ended."""
         assert self._channel is not None
         return self._channel.end.fileno()
 
@@ -102,41 +102,41 @@ class Child:
         self._channel, self._lifeline = Channel(ours), lifeline
 
     def load(self, message: Message) -> None:
-        """Tell it to load a model, without waiting until it has."""
+        """Ask it to load a model, without waiting."""
         self._loading_since = time.monotonic()
         with contextlib.suppress(Gone):  # found out when its answer is waited for
             self.send(message)
 
     @property
     def is_loading(self) -> bool:
-        """Whether it has yet to say that it has loaded its model."""
+        """Whether it has yet to report that it loaded its model."""
         return self._loading_since is not None
 
     @property
     def loading_seconds(self) -> float:
-        """Seconds since it began to load."""
+        """Return the seconds since it began to load."""
         assert self._loading_since is not None
         return time.monotonic() - self._loading_since
 
     def finish_loading(self) -> float:
-        """It has loaded its model, or can't; how many seconds it took."""
+        """Record that it loaded its model, or could not; return the seconds it took."""
         seconds, self._loading_since = self.loading_seconds, None
         return seconds
 
     def send(self, message: Message) -> None:
-        """Say something; Gone if nobody is there."""
+        """Send a message; raise Gone if the child has ended."""
         if self._channel is None:
             raise Gone
         self._channel.send(message)
 
     def receive(self, seconds: float) -> Message | None:
-        """What the child says within some seconds; Gone if it has ended."""
+        """Return what the child sends within some seconds; raise Gone if it has ended."""
         if self._channel is None:
             raise Gone
         return self._channel.receive(seconds)
 
     def kill(self) -> None:
-        """End the process at once, and what it may have started."""
+        """Kill the process immediately, and anything it may have started."""
         process, self._loading_since = self._process, None
         if process is None:
             return
@@ -148,14 +148,14 @@ class Child:
         self._process = None
 
     def abandon(self) -> None:
-        """After a fork, in the new process: the child is not ours, but the descriptors are."""
+        """After a fork, in the new process: close the descriptors, but leave the child alone."""
         if self._process is not None:
             self._process.returncode = 0  # so that nobody waits for it
             self._process = None
             self._hang_up()
 
     def close(self) -> None:
-        """End it, and give its memory back."""
+        """End it, and release its memory."""
         self.kill()
         for slot in self.slots:
             slot.given.close()
@@ -169,5 +169,5 @@ class Child:
 
 
 def _is_dropped(name: str) -> bool:
-    """Whether a variable may change what a model gives: Python's and onnxruntime's."""
+    """Whether a variable may change a model's results: Python's and onnxruntime's."""
     return name.startswith(("PYTHON", "ORT_")) and name != "PYTHONHOME"

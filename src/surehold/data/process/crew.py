@@ -1,8 +1,8 @@
-"""The children of one model: started when needed, loaded, probed, and kept for the next time.
+"""The children of one model: started when needed, loaded, probed, and kept for reuse.
 
-Starting a process and importing what a model needs takes a second, so children that are idle are
-given the next model of their kind, if neither runs code but that of well-known libraries: a process
-goes on with the modules that it has, whatever became of their files.
+Starting a process and importing what a model needs takes a second, so idle children get the next
+model of their kind, if neither runs code outside well-known libraries: a process keeps the modules
+it has imported, whatever has become of their files.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WORTH_ANOTHER = 1.0
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a child says about the model: columns in the order it wants, and numbers per record."""
+    """What a child reports about the model: its columns in order, and numbers per record."""
 
     form: Form
     width: int
@@ -43,7 +43,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Order:
-    """What a crew is for."""
+    """The task of a crew."""
 
     payload: ModelPayload
     columns: Columns
@@ -52,14 +52,14 @@ class Order:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Two orders with the same key can be served by the same children."""
+        """Return a key; the same children can serve two orders with the same key."""
         payload = self.payload
         model = (payload.kind, payload.digest, payload.takes, payload.classes)
         return (*model, self.columns, self.want, self.memory_bytes)
 
     @property
     def message(self) -> Message:
-        """What a child is told, to load the model."""
+        """Return the message that makes a child load the model."""
         return {
             "do": "load",
             "kind": self.payload.kind,
@@ -73,7 +73,7 @@ class Order:
 
 
 class Crew:
-    """One or two children that have the same model; owned by the process that made it."""
+    """One or two children with the same model; owned by the process that made it."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -90,7 +90,7 @@ class Crew:
         _ALL.add(self)
 
     def can_serve(self, order: Order) -> bool:
-        """Whether its children, as they are, can do what another order asks for."""
+        """Whether its present children can serve another order."""
         ours, theirs = self.order.payload, order.payload
         return ours.kind == theirs.kind and ours.is_plain and theirs.is_plain
 
@@ -109,11 +109,11 @@ class Crew:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this is the process that the children belong to."""
+        """Whether the children belong to this process."""
         return os.getpid() == self._owner
 
     def ready(self, seconds: float = START_SECONDS) -> Child:
-        """The first child, running and loaded; InvalidInput if the model can't be loaded."""
+        """Return the first child, running and loaded; InvalidInput if the model fails to load."""
         child = self.children[0]
         if not child.is_running:
             self.begin(child)
@@ -131,7 +131,7 @@ class Crew:
         return child
 
     def begin(self, child: Child) -> None:
-        """Start a child and tell it to load, without waiting until it has."""
+        """Start a child and ask it to load, without waiting."""
         try:
             child.start()
         except OSError as error:
@@ -141,7 +141,7 @@ class Crew:
         child.load(self.order.message)
 
     def hear(self, child: Child, message: Message) -> None:
-        """Take what a child says while it is loading."""
+        """Receive what a child sends while it is loading."""
         if "hello" in message:
             return
         self.load_seconds = max(self.load_seconds, child.finish_loading())
@@ -156,13 +156,13 @@ class Crew:
             raise _unfit("it disturbs the process that loads it") from None
 
     def start_another(self, waited: float) -> None:
-        """Start one more child, if we have waited long enough for those there are."""
+        """Start one more child, if we have waited long enough for the present ones."""
         idle = next((child for child in self.children if not child.is_running), None)
         if idle is not None and not self.alone and self.waited + waited > _WORTH_ANOTHER:
             self.begin(idle)
 
     def rest(self) -> None:
-        """Give the memory of unusually large blocks back."""
+        """Release the memory of unusually large blocks."""
         for child in self.children:
             for slot in child.slots:
                 slot.given.shrink(_KEPT)
@@ -179,7 +179,7 @@ _KEPT = 64 << 20
 
 
 def _most() -> int:
-    """How many children a model may have: two, if there is a core for each."""
+    """Return how many children a model may have: two, if there is a core for each."""
     has_affinity = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     return min(MOST_CHILDREN, cores)
@@ -204,9 +204,9 @@ _LOCK = threading.Lock()
 
 
 def hire(order: Order) -> Crew:
-    """A crew for an order: one that served the same and is idle, another of its kind, or a new one.
+    """Return a crew for an order: an idle one for the same, another of its kind, or a new one.
 
-    Of others the one that has waited longest is taken.
+    Among others, the one that has been idle longest is taken.
     """
     with _LOCK:
         crew = _IDLE.pop(order.key, None)
@@ -221,7 +221,7 @@ def hire(order: Order) -> Crew:
 
 
 def dismiss(crew: Crew) -> None:
-    """Keep a crew for the next order; those that have waited longest are closed."""
+    """Keep a crew for the next order; close those that have been idle longest."""
     crew.rest()
     closed = []
     with _LOCK:
@@ -235,7 +235,7 @@ def dismiss(crew: Crew) -> None:
 
 
 def close_idle() -> None:
-    """Close all that nobody uses."""
+    """Close all idle crews."""
     with _LOCK:
         crews = list(_IDLE.values())
         _IDLE.clear()

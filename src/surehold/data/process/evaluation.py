@@ -1,9 +1,9 @@
 """One evaluation: blocks in, values out, in order, whatever happens to the children.
 
-What a child is lost to depends on whose model it is. Code of the analyst's own may hang or end its
-process on a record: the call counts as failed, and another child goes on with the search
-(:mod:`.trial`). An ONNX model can do neither, so that the call is simply made again; if that does
-not help, or for other reasons of the machine's, the evaluation fails as a whole.
+What losing a child means depends on the model. The analyst's own code may hang or end its process
+on a record: the call counts as failed, and another child continues the search (:mod:`.trial`). An
+ONNX model can do neither, so the call is simply repeated; if that does not help, or for other
+reasons of the machine, the whole evaluation fails.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _BESIDES = 60.0
 
 
 def found_in(notes: Notes, width: int | None, classes: int) -> Found:
-    """The values of a block and which of them there are; the others are -1, or NaN.
+    """Return the values of a block and which of them exist; the others are -1, or NaN.
 
     A child that runs an analyst's code may have written anything there.
     """
@@ -55,7 +55,7 @@ def found_in(notes: Notes, width: int | None, classes: int) -> Found:
 
 @dataclass(eq=False)
 class _Whole:
-    """A block of the caller's, and what is known of its values."""
+    """A block from the caller, and what is known about its values."""
 
     values: NDArray[Any]
     known: Truths
@@ -82,9 +82,9 @@ class _Job:
 
 
 class Evaluation:
-    """Hands pieces of blocks to children and collects what they find.
+    """Hands pieces of blocks to children and collects their results.
 
-    ``seconds`` are for one call of the model, ``in_all`` those for an ONNX model's evaluation.
+    ``seconds`` limits one call of the model, ``in_all`` a whole evaluation of an ONNX model.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Evaluation:
         self._waited = 0.0
 
     def run(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Found]:
-        """The values of each block, and which of them there are."""
+        """Yield the values of each block, and which of them exist."""
         wholes: deque[_Whole] = deque()
         for block in blocks:
             whole = self._whole(block.height)
@@ -131,7 +131,7 @@ class Evaluation:
             yield from self._finished(wholes)
 
     def close(self) -> None:
-        """End the children that are still at work."""
+        """End the children that are still working."""
         for child, queue in self._queues.items():
             if queue:
                 child.kill()
@@ -151,7 +151,7 @@ class Evaluation:
             yield whole.values, whole.known
 
     def _hand_over(self, whole: _Whole, start: int, piece: pl.DataFrame) -> None:
-        """Give a piece to a child, when one has room for it."""
+        """Give a piece to a child with a free slot."""
         cells = -(-piece.height // self._probe.cell)
         has_long = self._probe.loaded.form == "arrow" and not self._is_onnx
         if has_long and cells > 1 and piece.estimated_size() > _BYTES:
@@ -199,7 +199,7 @@ class Evaluation:
     # ----------------------------------------------------------------------- the children
 
     def _free(self) -> Child | None:
-        """The child with the least to do, if it has room; another is started if it pays."""
+        """Return the least busy child with a free slot; start another if it pays."""
         crew = self._crew
         first = crew.children[0]
         if not first.is_running:
@@ -226,7 +226,7 @@ class Evaluation:
             self._revive(child)
 
     def _wait(self) -> None:
-        """Until a child says something or has had its time."""
+        """Wait until a child sends something or reaches its time limit."""
         if self._in_all is not None and self._left_in_all() <= 0:
             raise EvaluationFailed(f"it took more than {self._in_all:g} seconds in all")
         poll = select.poll()
@@ -277,7 +277,7 @@ class Evaluation:
     # ------------------------------------------------------------------------ the failures
 
     def _patience(self) -> float:
-        """Seconds until a child may reach a limit, or a call may have begun."""
+        """Return the seconds until a child may reach a limit, or a call may have begun."""
         left = [self._group_seconds / 4]
         if self._in_all is not None:
             left.append(self._left_in_all())
@@ -285,7 +285,7 @@ class Evaluation:
         return max(min(left), 0.001)
 
     def _left(self, child: Child) -> float:
-        """Seconds that a child may go on as it does now."""
+        """Return the seconds that a child may continue what it is doing."""
         queue, now = self._queues[child], time.monotonic()
         if child.is_loading:
             return START_SECONDS - child.loading_seconds
@@ -305,7 +305,7 @@ class Evaluation:
             raise Gone
 
     def _revive(self, child: Child) -> None:
-        """Put another child in the place of one that hangs or is dead, to go on with its work."""
+        """Replace a child that hangs or is dead, and continue its work."""
         crew, queue = self._crew, self._queues[child]
         child.kill()
         if queue:

@@ -23,13 +23,13 @@ _FEW = 16
 
 
 class WrongAnswer(Exception):
-    """What the model returned is not one value for each record."""
+    """The model did not return one value per record."""
 
 
 class Evaluator(ABC):
-    """A loaded model. ``columns`` is what it is to be given, in this order and ``form``.
+    """A loaded model. ``columns`` is its input, in this order and ``form``.
 
-    Called with a part it gives int32 labels, one for each record (-1: none of the classes), or a
+    Called with a part it returns int32 labels, one per record (-1: none of the classes), or a
     float64 matrix of ``width`` scores for each.
     """
 
@@ -41,14 +41,14 @@ class Evaluator(ABC):
 
     @abstractmethod
     def __call__(self, part: Any, want: Want) -> NDArray[Any]:
-        """The values of a part."""
+        """Return the values of a part."""
 
 
 # -------------------------------------------------------------------------- scikit-learn
 
 
 class EstimatorEvaluator(Evaluator):
-    """A scikit-learn estimator, or what behaves like one."""
+    """A scikit-learn estimator, or an object with the same interface."""
 
     def __init__(self, content: Any, columns: Columns, want: Want) -> None:
         self._model = pickle.loads(content)
@@ -76,7 +76,7 @@ class EstimatorEvaluator(Evaluator):
                     raise Unfit("it has no predict_proba, so it gives labels only")
 
     def __call__(self, part: Any, want: Want) -> NDArray[Any]:
-        """As the estimator's own predict and predict_proba."""
+        """Return what the estimator's own predict and predict_proba do."""
         if not self._writes:
             try:
                 return self._values(part, want)
@@ -105,7 +105,7 @@ class EstimatorEvaluator(Evaluator):
         return np.stack([np.asarray(column, object) for column in columns.values()], axis=1)
 
     def _column(self, column: Any) -> Any:
-        """Always of one type, whether or not a neighbour has a missing value."""
+        """Return a column of the same type whether or not a value is missing."""
         if str(column.type) != "string":
             return floats(column)
         if self._pandas is None:
@@ -133,7 +133,7 @@ def _expected(model: Any, columns: Columns) -> Columns:
 
 
 class CallableEvaluator(Evaluator):
-    """A function of a block that returns one number for each record."""
+    """A function of a block that returns one number per record."""
 
     def __init__(self, content: Any, columns: Columns, takes: str) -> None:
         super().__init__(columns)
@@ -141,7 +141,7 @@ class CallableEvaluator(Evaluator):
         self._model = pickle.loads(content)
 
     def __call__(self, part: Any, want: Want) -> NDArray[Any]:
-        """The numbers, or whether they are at least a half."""
+        """Return the numbers, or whether they are at least a half."""
         rows = len(part)
         if isinstance(part, np.ndarray):
             # Its own to write to: another call must find what it was given. Always in C's order.
@@ -154,7 +154,7 @@ class CallableEvaluator(Evaluator):
 
 
 def floats(column: Any) -> NDArray[np.float64]:
-    """An Arrow column of numbers, NaN where null."""
+    """Return an Arrow column of numbers, NaN where null."""
     import pyarrow as pa
 
     column = column.cast(pa.float64(), safe=False) if str(column.type) != "bool" else column
@@ -165,7 +165,7 @@ def floats(column: Any) -> NDArray[np.float64]:
 
 
 def as_scores(found: Any, rows: int, width: int) -> NDArray[np.float64]:
-    """The numbers as floats, after checking that there are ``width`` for each record."""
+    """Return the numbers as floats, after checking that there are ``width`` per record."""
     array = _array(found)
     if array.ndim == 1 and width == 1:
         array = array.reshape(-1, 1)
@@ -180,7 +180,7 @@ def as_scores(found: Any, rows: int, width: int) -> NDArray[np.float64]:
 
 
 def indices(found: Any, classes: NDArray[Any], rows: int) -> NDArray[np.int32]:
-    """Labels as places in the classes, -1 if they are none of them."""
+    """Return labels as indices of the classes, -1 for any other."""
     array = _array(found)
     if array.shape == (rows, 1):
         array = array[:, 0]
@@ -200,7 +200,7 @@ def indices(found: Any, classes: NDArray[Any], rows: int) -> NDArray[np.int32]:
 
 
 def halves(scores: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Whether a number is at least a half, -1 where it is none."""
+    """Return whether each number is at least a half, -1 for NaN."""
     return np.where(np.isfinite(scores), scores >= 0.5, -1).astype(np.int32)
 
 

@@ -1,8 +1,8 @@
 """Evaluation in this process, for the linear models of scikit-learn itself.
 
-They can neither hang nor grow, and run no code of the analyst's, so that they need no process of
-their own; sending them the records would take longer than evaluating them. Whatever else is said
-about models holds for them too: cells of one size, and a search for the records that fail.
+They can neither hang nor grow, and run no code of the analyst's, so they need no separate process;
+sending them the records would take longer than evaluating them. Everything else about models
+applies to them too: cells of one size, and a search for the records that fail.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ROWS = 3
 def local_model(
     payload: ModelPayload, features: Schema, want: Want, cell: int | None
 ) -> LocalModel | None:
-    """The model of this process, or None if it is none to be evaluated here."""
+    """Return the model for this process, or None if it cannot be evaluated here."""
     texts = any(kind is ColumnType.STR for _, kind in features)
     return None if texts or not _is_light(payload) else LocalModel(payload, features, want, cell)
 
@@ -49,7 +49,7 @@ def local_model(
 def _is_light(payload: ModelPayload) -> bool:
     """Whether it is a linear model of scikit-learn's own.
 
-    The first module that a pickle names is that of its class. RANSAC has any estimator inside.
+    The first module that a pickle names is that of its class. RANSAC can contain any estimator.
     """
     if payload.kind != "sklearn":
         return False
@@ -59,7 +59,7 @@ def _is_light(payload: ModelPayload) -> bool:
 
 
 class LocalModel:
-    """A model of this process."""
+    """A model evaluated in this process."""
 
     def __init__(
         self, payload: ModelPayload, features: Schema, want: Want, cell: int | None
@@ -78,7 +78,7 @@ class LocalModel:
         self._probe: Probe | None = None
 
     def probe(self) -> Probe:
-        """Try made-up rows, once; InvalidInput for what is no value for each of them."""
+        """Try made-up rows, once; InvalidInput if it does not return a value for each."""
         if self._probe is None:
             self._probe = self._probed()
         return self._probe
@@ -112,7 +112,7 @@ class LocalModel:
         return False
 
     def values(self, block: pl.DataFrame) -> Found:
-        """The values of one block; any thread may ask."""
+        """Return the values of one block; any thread may ask."""
         frame = block.select(self._names) if block.columns != self._names else block
         cells = -(-frame.height // self._cell)
         memory = memoryview(bytearray(Notes.size(frame.height, self._width, cells)))
@@ -126,11 +126,11 @@ class LocalModel:
 
 
 class Matrices:
-    """The matrices of blocks that were evaluated lately: a loop over models makes them once.
+    """Matrices of recently evaluated blocks: a loop over models builds them once.
 
-    A block is known by where its columns lie in memory, which nobody else can be given as long as
-    they are kept here. Columns with missing values, of truth values, or in several pieces do not
-    lie anywhere as numbers, and their blocks are made anew.
+    A block is identified by the memory addresses of its columns, which cannot be reused while they
+    are kept here. Columns with missing values, of booleans, or in several pieces have no address as
+    numbers, and their blocks are built each time.
     """
 
     def __init__(self, most: int = 1 << 28) -> None:
@@ -139,7 +139,7 @@ class Matrices:
         self._lock = threading.Lock()
 
     def of(self, frame: pl.DataFrame) -> MatrixBlock:
-        """The matrix of a frame of numbers."""
+        """Return the matrix of a frame of numbers."""
         columns = frame.get_columns()
         if not all(map(_lies_as_numbers, columns)):
             return matrix_of(frame)
@@ -171,13 +171,13 @@ _MATRICES = Matrices()
 
 
 class LocalEvaluation:
-    """One evaluation: blocks in, values out, in order, a few blocks ahead of their reader."""
+    """One evaluation: blocks in, values out, in order, a few blocks ahead."""
 
     def __init__(self, model: LocalModel) -> None:
         self._model = model
 
     def run(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Found]:
-        """The values of each block, and which of them there are."""
+        """Yield the values of each block, and which of them exist."""
         waiting: deque[Future[Found]] = deque()
         with _ALONE, ThreadPoolExecutor(_THREADS, "surehold-model") as pool:
             for block in blocks:
@@ -188,11 +188,11 @@ class LocalEvaluation:
                 yield waiting.popleft().result()
 
     def close(self) -> None:
-        """Nothing is left to end."""
+        """Do nothing: there is nothing to end."""
 
 
 class _OneThreadEach:
-    """While it is entered, linear algebra uses one thread for each caller.
+    """A context in which linear algebra uses one thread per caller.
 
     Otherwise each of two callers has two, and they wait for each other.
     """
@@ -223,7 +223,7 @@ _ALONE = _OneThreadEach()
 
 
 def _forget() -> None:
-    """In a process that was just forked, where nobody is inside."""
+    """In a process that was just forked, where no thread is inside."""
     global _ALONE
     _ALONE = _OneThreadEach()
 

@@ -1,8 +1,7 @@
 """The evaluation of a block by an ONNX model: calls on full cells, and nothing else.
 
 No record decides whether a call fails (:mod:`surehold.models.onnx.graph`), so there is nothing to
-search for: if a call fails all the same, the machine is the reason, and so the whole evaluation
-fails.
+search for: if a call still fails, the machine is the cause, and the whole evaluation fails.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from surehold.data.process.evaluators import Evaluator, Want
 def evaluate_cells(
     model: Evaluator, block: Block, filling: Block, want: Want, notes: Notes, cell: int
 ) -> None:
-    """The values of every cell that has not been evaluated; the last is filled with made-up rows.
+    """Evaluate every remaining cell; the last is filled up with made-up rows.
 
-    Whatever the model raises comes through.
+    Exceptions from the model pass through.
     """
     for at, start in enumerate(range(0, len(block), cell)):
         if notes.done[at]:

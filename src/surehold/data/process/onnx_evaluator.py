@@ -1,4 +1,4 @@
-"""ONNX models in the child, by onnxruntime."""
+"""ONNX models in the child, run by onnxruntime."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _LABELS = ("tensor(int64)", "tensor(int32)", "tensor(bool)", _TEXT)
 class OnnxEvaluator(Evaluator):
     """A session with one thread.
 
-    A missing value is NaN in an input of floats; whole numbers, truth values and texts have none,
-    so a record without one of them has no value.
+    A missing value is NaN in an input of floats; integers, booleans and texts have none, so a
+    record with one of them missing has no value.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class OnnxEvaluator(Evaluator):
                 raise Unfit(f"its input {given.name!r} is a {given.type}, and {name!r} a {kind}")
 
     def _fed(self, part: Any) -> tuple[dict[str, Any], NDArray[np.bool_] | None]:
-        """What the session is given, and which records can't be said in it."""
+        """Return the session's inputs, and which records cannot be expressed in them."""
         if self.form == "matrix":
             if self._together:
                 [given] = self._inputs
@@ -168,7 +168,7 @@ class OnnxEvaluator(Evaluator):
                 raise Unfit(f"it gives {self.width:,} scores for each record, of {count:,} classes")
 
     def _tried_width(self) -> int:
-        """The width for a made-up record, which then is that of all."""
+        """Return the width for a made-up record, which is then that of all."""
         from surehold.data.process.blocks import made_up
 
         feed, _ = self._fed(made_up(self.columns, self.form, 1, 0, None).slice(0, 1))
@@ -188,7 +188,7 @@ class OnnxEvaluator(Evaluator):
         return found
 
     def __call__(self, part: Any, want: Want) -> NDArray[Any]:
-        """What the session gives for a part."""
+        """Return what the session gives for a part."""
         feed, absent = self._fed(part)
         rows = len(part)
         [found] = self._ran(feed)
@@ -220,7 +220,7 @@ def _whole(array: NDArray[Any], kind: str) -> NDArray[Any]:
 
 
 def leave() -> None:
-    """Go to a folder that is no more, where only a path from the root leads anywhere."""
+    """Change to a deleted folder, where relative paths lead nowhere."""
     try:
         folder = tempfile.mkdtemp(prefix="surehold-")
         os.chdir(folder)
@@ -231,10 +231,10 @@ def leave() -> None:
 
 @contextmanager
 def nothing_opened() -> Iterator[None]:
-    """While the runtime is at work, no file can be opened, nor anything else.
+    """Prevent the runtime from opening any file or other descriptor.
 
-    What is open stays so. The limit is lifted afterwards, as mapping shared memory takes a
-    descriptor; the runtime has no threads that could go on in the meantime.
+    Open ones stay open. The limit is lifted afterwards, because mapping shared memory takes a
+    descriptor; the runtime has no threads that could run in the meantime.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))

@@ -28,13 +28,13 @@ _QUICK = 0.25
 
 @dataclass(frozen=True)
 class Probe:
-    """A model's ways.
+    """How a model behaves.
 
-    ``cell`` is how many records it is called on at a time, and ``seconds`` about what that takes.
-    ``raises`` says that it raised on made-up rows, as the analyst's own code may be right to do.
-    ``gaps`` are the columns in which it does not accept a missing value: an estimator that gives a
-    value for made-up rows, but raises when a column of them is missing, is taken to do so for all
-    records, which then get no value without a call.
+    ``cell`` is the number of records per call, and ``seconds`` about what a call takes. ``raises``
+    says that it raised on made-up rows, as the analyst's own code may rightly do. ``gaps`` are the
+    columns in which it does not accept a missing value: an estimator that gives a value for made-up
+    rows, but raises when a column of them is missing, is assumed to do so for all records, which
+    then get no value without a call.
     """
 
     loaded: Loaded
@@ -58,7 +58,7 @@ def probed(crew: Crew, seconds: float, cell: int | None) -> Probe:
 
 
 def sizes(columns: Iterable[tuple[str, str]], most: int = CELLS[-1]) -> list[int]:
-    """Sizes of cells that take up little memory."""
+    """Return sizes of cells that take little memory."""
     kinds = [kind for _, kind in columns]
     most = min(most, MOST_NUMBERS // len(kinds))
     if "str" in kinds:
@@ -72,7 +72,7 @@ class _Prober:
         self._reason = ""
 
     def onnx(self, cell: int | None) -> Probe:
-        """The largest cell that is quick and fits the memory, by made-up rows of every kind.
+        """Find the largest cell that is quick and fits the memory, with made-up rows of every kind.
 
         No record decides whether an ONNX model fails, so one that fails on made-up rows is refused.
         """
@@ -98,7 +98,7 @@ class _Prober:
         raise _unusable(f"it exceeds its limits of time or memory for {size:,} made-up records")
 
     def _all_kinds(self, rows: int) -> tuple[str, float]:
-        """What becomes of rows of every kind; the seconds of the slowest, the better of two each.
+        """Try rows of every kind twice; return the outcome and the time of the slowest kind.
 
         The first call takes the memory that later ones find.
         """
@@ -112,9 +112,9 @@ class _Prober:
         return "fine", longest
 
     def own_code(self, cell: int | None) -> Probe:
-        """The largest cell that is quick; a small one if it raises, as it may rightly do on zeros.
+        """Find the largest quick cell; a small one if it raises, as it may rightly do on zeros.
 
-        One that is not fine in the size that is asked for gets one record at a time.
+        A model that fails at the requested size gets one record at a time.
         """
         loaded = self._loaded()
         outcome, took = "raised", 0.0
@@ -142,7 +142,7 @@ class _Prober:
         return Probe(loaded, cell, took, False, gaps)
 
     def _measured(self, like: Like, candidates: list[int]) -> tuple[int, float]:
-        """The largest cell that is quick, found from below; one if not even the least is fine."""
+        """Find the largest quick cell from below; one record if not even the smallest works."""
         cell, took = 1, 0.0
         for following in candidates:
             if took * (following / cell) > _QUICK:
@@ -161,7 +161,7 @@ class _Prober:
         return self._crew.loaded
 
     def _tried(self, rows: int, like: Like, gap: int | None = None) -> tuple[str, float]:
-        """The outcome for made-up rows, and the seconds it took."""
+        """Return the outcome for made-up rows, and the seconds it took."""
         small = rows <= _ROWS and gap is None
         message: Message = {
             "do": "probe",
@@ -210,9 +210,9 @@ def _unusable(reason: str) -> InvalidInput:
 
 
 def check_slip(reason: str) -> None:
-    """Refuse a model that raises what no record could be the reason of.
+    """Refuse a model that raises an error that no record can cause.
 
-    Other errors, on rows that nobody has, are no objection: zeros may be out of its range.
+    Other errors, on made-up rows, are accepted: zeros may be out of its range.
     """
     if reason.split(":")[0] in _SLIPS:
         required = "one that can be called on records"

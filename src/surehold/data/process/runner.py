@@ -75,7 +75,7 @@ class ModelLimits:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The values of one block: int32 places in the classes, or a float64 row of scores each.
+    """The values of one block: int32 indices of the classes, or a float64 row of scores each.
 
     ``known`` is False for records without a value; there, labels are -1 and scores NaN. Scores are
     as the model gave them, not clipped.
@@ -86,7 +86,7 @@ class Result:
 
 
 class ModelRunner:
-    """A model, the columns it is given, and the processes that evaluate it.
+    """A model, its input columns, and the processes that evaluate it.
 
     >>> from surehold.models.payload import payload_of
     >>> payload = payload_of(lambda matrix: matrix[:, 0] / 100)
@@ -152,21 +152,21 @@ class ModelRunner:
             dismiss(crew)
 
     def probe(self) -> Probe:
-        """Load the model and try it on made-up rows; InvalidInput if it can't be used.
+        """Load the model and try it on made-up rows; InvalidInput if it cannot be used.
 
-        Refused are models that do not load, that expect other features, that return something of
-        the wrong shape or type, and that hang on, or end the process with, three rows of zeros; and
-        ONNX models that raise. The analyst's own code may be right to raise on a made-up row.
+        Refused are models that do not load, that expect other features, that return the wrong shape
+        or type, or that hang or end the process on three rows of zeros; and ONNX models that raise.
+        The analyst's own code may rightly raise on a made-up row.
         """
         if self._local is not None:
             return self._local.probe()
         return probed(self._own_crew(), self.limits.seconds_per_block, self._cell)
 
     def evaluate(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Result]:
-        """The values of all records, a result for each block, in order.
+        """Yield the values of all records, one result per block, in order.
 
-        The next blocks are read and written while the model is at work on the ones before.
-        EvaluationFailed if it can't be done, for a reason that no record has to do with.
+        The next blocks are read and written while the model works on the ones before. Raises
+        EvaluationFailed if it cannot be done, for a reason unrelated to any record.
         """
         probe = self.probe()
         if self._busy:
@@ -186,12 +186,12 @@ class ModelRunner:
             self._busy = False
 
     def expected_seconds(self, records: int) -> float:
-        """What evaluating these records takes, by the probe, if the model fails on none."""
+        """Estimate the evaluation of these records from the probe, if the model never fails."""
         probe = self.probe()
         return -(-records // probe.cell) * probe.seconds
 
     def check_time(self, records: int) -> None:
-        """Refuse what may take longer than it may, whatever the records are."""
+        """Refuse what may take longer than allowed, whatever the records are."""
         probe, allowed = self.probe(), self._in_all
         if allowed is None:
             return
@@ -236,7 +236,7 @@ _STORED: dict[ColumnType, tuple[type[pl.DataType], ...]] = {
 
 
 def _checked(blocks: Iterable[pl.DataFrame], features: Schema) -> Iterator[pl.DataFrame]:
-    """Of the right columns and types: what can be said without looking at a record."""
+    """Check columns and types, without looking at a record."""
     for block in blocks:
         schema = block.schema  # made anew each time
         for name, kind in features:

@@ -43,10 +43,10 @@ Rows = NDArray[np.intp]
 
 
 class Trial:
-    """All calls of the model that a block takes.
+    """All calls of the model for one block.
 
-    ``lost`` are calls that an earlier child did not come back from; they count as failed. The
-    search is the same each time, so that it gets to where it was, and goes on.
+    ``lost`` are calls that an earlier child did not return from; they count as failed. The search
+    is the same each time, so it reaches the same point again, and continues.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Trial:
         self._cell = 0
 
     def run(self) -> None:
-        """Try every cell that has not been."""
+        """Try every remaining cell."""
         for at, start in enumerate(range(0, len(self._block), self._size)):
             if not self._notes.done[at]:
                 self._cell = start
@@ -94,7 +94,7 @@ class Trial:
             self._notes.verdicts[row] = BAD if found is None else GOOD
 
     def _search(self, rows: Rows, low: int, high: int, cut: int | None = None) -> bool:
-        """Find the bad ones in a range that fails; whether there is none."""
+        """Find the bad records in a range that fails; return whether there is none."""
         if high - low == 1:
             return self._part(rows, low, high)
         middle = (low + high) // 2 if cut is None else cut
@@ -110,7 +110,7 @@ class Trial:
         return high - low > 1 or self._part(rows, low, high)
 
     def _part(self, rows: Rows, low: int, high: int) -> bool:
-        """Whether the model gives values for some records, which are not kept."""
+        """Whether the model gives values for some records; the values are not kept."""
         chosen = rows[low:high]
         verdicts = self._notes.verdicts[chosen]
         if verdicts.all() or (verdicts == BAD).any():  # known from an earlier child
@@ -144,7 +144,7 @@ class Trial:
         return True
 
     def _called(self, stage: int, low: int, high: int, part: Any) -> NDArray[Any] | None:
-        """What the model gives for a part, None if it fails."""
+        """Return what the model gives for a part, None if it fails."""
         if (stage, self._cell, low, high) in self._lost:
             return None
         call = self._notes.call
@@ -159,6 +159,6 @@ class Trial:
 
 
 def most_calls(records: int, cell: int) -> int:
-    """How often a model is called at most: each cell twice, every range of a search, all copies."""
+    """Return the maximum number of calls: each cell twice, every search range, all copies."""
     cells = -(-records // cell)
     return 2 * cells + 3 * records

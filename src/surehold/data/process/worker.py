@@ -1,7 +1,7 @@
 """The child: loads one model and evaluates blocks until its parent is gone.
 
-Started by :mod:`.child`, with descriptors of its own for messages; its standard input, output and
-error lead nowhere from the beginning, as what a model prints may hold records.
+:mod:`.child` starts it, with separate descriptors for messages; its standard input, output and
+error lead nowhere from the start, because what a model prints may contain records.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Worker:
         self._fillings: dict[int, Block] = {}
 
     def serve(self) -> None:
-        """Answer messages, one after the other."""
+        """Answer messages, one after another."""
         while True:
             message = self._channel.receive()
             assert message is not None
@@ -140,7 +140,7 @@ class Worker:
         return {"done": message["job"]}
 
     def _allow(self, more: int) -> None:
-        """So many bytes of address space on top of what was in use when the model was loaded."""
+        """Allow some address space on top of what was in use when the model was loaded."""
         if self._base is not None:
             _, hard = resource.getrlimit(resource.RLIMIT_AS)
             limit = self._base + more
@@ -158,7 +158,7 @@ class Worker:
 
 
 def loaded(message: Message, content: memoryview) -> Evaluator:
-    """The evaluator of a payload."""
+    """Return the evaluator of a payload."""
     columns = [(name, kind) for name, kind in message["columns"]]
     match message["kind"]:
         case "sklearn":
@@ -176,7 +176,7 @@ def loaded(message: Message, content: memoryview) -> Evaluator:
 
 
 def used_memory() -> int | None:
-    """Bytes of address space in use; None where the system neither says nor limits it."""
+    """Return the address space in use; None if the system neither reports nor limits it."""
     try:
         with open("/proc/self/statm") as file:  # noqa: PTH123
             return int(file.read().split()[0]) * resource.getpagesize()
@@ -185,10 +185,10 @@ def used_memory() -> int | None:
 
 
 def die_with(lifeline: int) -> None:
-    """End this process when the other end of a pipe is closed, as it is when the parent dies.
+    """End this process when the other end of a pipe is closed, as when the parent dies.
 
-    By a signal whose default is to end the process: a model may be in a loop of C code, in which
-    no thread of Python's gets its turn. (Not PR_SET_PDEATHSIG, which comes when the *thread* ends
+    It uses a signal whose default is to end the process: a model may be in a loop of C code, in
+    which no Python thread gets to run. (Not PR_SET_PDEATHSIG, which arrives when the *thread* ends
     that started the child.)
     """
     if sys.platform == "linux":
