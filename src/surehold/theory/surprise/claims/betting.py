@@ -73,7 +73,8 @@ class BettingMixture(Statistic):
 
     def rough(self, p: float, q: float) -> Rough:
         """In doubles."""
-        return Rough(float(logsumexp(self._products(p, q))) - math.log(NODES), _ROUNDING * self.t)
+        value = float(logsumexp(self._products(p, q))) - math.log(NODES)
+        return Rough(value, _ROUNDING * self.t * (1.0 - math.log(min(p, q))))
 
     def exact(self, p: Decimal) -> Decimal:
         """To more than thirty digits; nodes that add less than 1e-50 are left out."""

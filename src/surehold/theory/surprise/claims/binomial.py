@@ -57,29 +57,45 @@ class BinomialTail(Statistic):
 
 
 def log_tail(count: int, t: int, p: float, q: float) -> Rough:
-    """-ln Pr[Bin(t, p) >= count] in doubles for p <= count/t, in logarithms throughout.
+    """-ln Pr[Bin(t, p) >= count] in doubles, in logarithms throughout (Surprise, section 3a).
 
-    Surprise, section 3a.
-    The tail is I_p(count, t - count + 1), whose continued fraction converges up to the mean.
+    The tail is I_p(count, t - count + 1). Near the mean and above, where the continued fraction
+    loses digits, the other tail gives it.
     """
     if count == 0:
         return Rough(0.0, 0.0)
     a, b = float(count), float(t - count + 1)
+    is_far = _is_far(count, t, p)
+    if not is_far:
+        a, b, p, q = b, a, q, p
     terms = (
         *(-a * math.log(p), -b * math.log(q), math.log(a)),
         *(math.lgamma(a), math.lgamma(b), -math.lgamma(a + b)),
     )
     value = math.fsum(terms) - math.log(beta_fraction(a, b, p, 2.0**-52))
-    return Rough(value, ROUNDING * (math.fsum(map(abs, terms)) + t))
+    error = ROUNDING * (math.fsum(map(abs, terms)) + t)
+    if is_far:
+        return Rough(value, error)
+    other = math.exp(-value)
+    return Rough(-math.log1p(-other), error / (1.0 - other))
 
 
 def exact_log_tail(count: int, t: int, p: Decimal) -> Decimal:
     """-ln Pr[Bin(t, p) >= count] to more than thirty digits (Surprise, section 3a)."""
     if count == 0:
         return Decimal(0)
-    a, b = Decimal(count), Decimal(t - count + 1)
+    a, b, q = Decimal(count), Decimal(t - count + 1), 1 - p
+    is_far = _is_far(count, t, p)
+    if not is_far:
+        a, b, p, q = b, a, q, p
     fraction = beta_fraction(a, b, p, Decimal("1e-45"))
-    return log_beta(a, b) + a.ln() - a * p.ln() - b * (1 - p).ln() - fraction.ln()
+    value = log_beta(a, b) + a.ln() - a * p.ln() - b * q.ln() - fraction.ln()
+    return value if is_far else -(1 - (-value).exp()).ln()
+
+
+def _is_far(count: int, t: int, p: float | Decimal) -> bool:
+    """Whether the continued fraction converges quickly: p < (a+1)/(a+b+2)."""
+    return p * (t + 3) <= count + 1
 
 
 def is_better(better: int, different: int, level: Level) -> bool:
