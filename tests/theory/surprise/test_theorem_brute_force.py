@@ -59,7 +59,7 @@ def largest_miss(
     counts_spent: bool = True,
     shares_add_up: bool = True,
 ) -> Fraction:
-    """The largest probability that a claim misses, over all analysts of so many steps.
+    """The largest probability that a claim misses, over all analysts that take ``depth`` steps.
 
     A world is a list of chances of possible records, as whole numbers to be divided by their sum.
     At a past, of which only the records that fit and have not missed yet matter, a step either

@@ -34,7 +34,7 @@ def decimal_of(number: Fraction) -> Decimal:
 
 
 def text_of(number: Decimal, digits: int = 20) -> str:
-    """A number as text with so many digits, but for zeros at its end.
+    """A number as text, to a number of digits, without zeros at its end.
 
     >>> text_of(Decimal("1.25") + Decimal("1e-30"))
     '1.25'

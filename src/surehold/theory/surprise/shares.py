@@ -56,7 +56,7 @@ class Shares:
         return share, Shares(self.expected, self.defaults + 1, self.left - share)
 
     def declare(self, total: Fraction, claims: int) -> tuple[Fraction, Shares]:
-        """The share of each of so many claims that have ``total`` in all, and what is left."""
+        """The share of each of ``claims`` that have ``total`` together, and what is left."""
         check_whole("claims", claims, 1, 10**9)
         required = f"above 0 and at most what is left, {float(self.left):.6g}"
         check_fraction("share", total, required, lambda v: 0 < v <= self.left)

@@ -29,7 +29,7 @@ _ROUNDING = 2.0**-44
 """For each record: forty units in the last place of numbers up to 4, as in the interpolation."""
 
 _FEW = 64
-"""Up to so many distinct values each product is computed, beyond it G is interpolated."""
+"""Up to this number of distinct values each product is computed; beyond it G is interpolated."""
 
 _SEGMENT = 4.0
 _POINTS = 40
