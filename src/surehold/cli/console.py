@@ -139,11 +139,7 @@ def show_status(status: Status, as_json: bool) -> None:
 
 
 def show_answers(
-    answers: Sequence[Result],
-    session: Session | RemoteSession,
-    *,
-    explain: bool,
-    as_json: bool,
+    answers: Sequence[Result], session: Session | RemoteSession, *, explain: bool, as_json: bool
 ) -> None:
     """Print one line per answer and the budget left; or everything about each."""
     if as_json:

@@ -40,11 +40,7 @@ _DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
 @click.option("--at-most", type=NUMBER, help="Pass if the population's value is at most this.")
 @asking_options
 def gate(
-    dataset: Place,
-    query: str,
-    at_least: float | None,
-    at_most: float | None,
-    asking: Asking,
+    dataset: Place, query: str, at_least: float | None, at_most: float | None, asking: Asking
 ) -> None:
     """Check a value against a threshold: pass, fail or undecided.
 
@@ -78,11 +74,7 @@ def gate(
 @click.option("--price", type=COUNT, default=25, help="Price to pay, in answers.")
 @asking_options
 def select(
-    dataset: Place,
-    candidates: tuple[str, ...],
-    best: Any,
-    price: int,
-    asking: Asking,
+    dataset: Place, candidates: tuple[str, ...], best: Any, price: int, asking: Asking
 ) -> None:
     """Choose the best of several queries, at one price for any number of them.
 

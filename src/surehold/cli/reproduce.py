@@ -21,10 +21,7 @@ _FIGURES = ("fig2", "fig3", "fig4", "fig5")
     help="Folder for the PNG, SVG and CSV files; created if needed.",
 )
 @click.option(
-    "--points",
-    type=COUNT,
-    default=10,
-    help="Points on each curve; fig5 has up to twice as many.",
+    "--points", type=COUNT, default=10, help="Points on each curve; fig5 has up to twice as many."
 )
 def reproduce(figure: str, out: Path, points: int) -> None:
     """Reproduce the paper's result figures, with a curve for the sharp bound.

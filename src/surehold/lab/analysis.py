@@ -67,12 +67,10 @@ class Analysis:
 
     @property
     def n(self) -> int:
-        """How many records there are now."""
         return self._view.n
 
     @property
     def features(self) -> int:
-        """How many features a record has."""
         return min(self._population.features, self.setting.queries)
 
     @property

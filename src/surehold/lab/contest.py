@@ -249,7 +249,6 @@ def _play(attack: int, repeat: int) -> list[Outcome]:
 
 
 def _row(attacker: Attacker, defender: Defender, outcomes: Sequence[Outcome]) -> Row:
-    """What became of all repeats."""
     tallies = [outcome.tally for outcome in outcomes]
     spent = [outcome.spent for outcome in outcomes if outcome.spent is not None]
     return Row(

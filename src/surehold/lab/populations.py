@@ -85,7 +85,6 @@ class Listed(Population):
 
     @property
     def features(self) -> int:  # type: ignore[override]
-        """As many as the table has."""
         return self.table.features
 
     def draw(self, count: int, random: np.random.Generator) -> Records:

@@ -64,11 +64,9 @@ class Records:
 
     @property
     def label(self) -> Flags:
-        """The label of every record."""
         return self._label
 
     def feature(self, index: int) -> Flags:
-        """One feature of every record."""
         return np.asarray(self._features[index // 8] >> index % 8 & 1, dtype=bool)
 
     def take(self, index: Indices) -> Records:
@@ -121,7 +119,6 @@ class Records:
         return np.asarray(np.count_nonzero((scores > 0) == self._label[part]))
 
     def scores(self, weights: Weights, part: slice) -> npt.NDArray[np.int32]:
-        """The score of every record of a part."""
         by_row = self._by_row(weights)
         found = np.zeros(len(self._label[part]), dtype=np.int32)
         looked_up = np.empty_like(found)

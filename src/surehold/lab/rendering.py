@@ -54,7 +54,6 @@ def summary(report: Report) -> str:
 
 
 def _details(report: Report, attack: str) -> str:
-    """One line a defender for one attack."""
     played = [row for row in report.rows if row.attack == attack]
     wanted = report.wanted(attack)
     rows = [_line(row, wanted) for row in played]
@@ -194,7 +193,6 @@ def _failures(broken: Sequence[str], played: Sequence[str]) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int]) -> str:
-    """Aligned, in Markdown."""
     widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
 
     def line(cells: Sequence[str]) -> str:

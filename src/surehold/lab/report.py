@@ -87,16 +87,13 @@ class Report:
 
     @property
     def attacks(self) -> tuple[str, ...]:
-        """The names of the attacks, in order."""
         return tuple(dict.fromkeys(row.attack for row in self.rows))
 
     @property
     def defenders(self) -> tuple[str, ...]:
-        """The names of the defenders, in order."""
         return tuple(dict.fromkeys(row.defender for row in self.rows))
 
     def row(self, attack: str, defender: str) -> Row:
-        """The row of two names."""
         [found] = [row for row in self.rows if (row.attack, row.defender) == (attack, defender)]
         return found
 
@@ -128,13 +125,11 @@ class Report:
         return 1.0 - (1.0 - CONFIDENCE) / len(self.attacks)
 
     def broken(self, defender: str) -> tuple[str, ...]:
-        """The attacks that break a defender."""
         return tuple(
             row.attack for row in self.rows if row.defender == defender and self.breaks(row)
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON has them."""
         return {
             "format": _FORMAT,
             "setting": self.setting.to_dict(),
@@ -146,5 +141,4 @@ class Report:
         }
 
     def to_json(self) -> str:
-        """One JSON object, strictly valid."""
         return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False, indent=2)

@@ -34,7 +34,6 @@ class Table:
 
     @property
     def schema(self) -> Schema:
-        """The columns."""
         return schema_of(self.frame)
 
 

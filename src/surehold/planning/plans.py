@@ -84,7 +84,6 @@ class Plan(Shown):
     covers: str = COVERS[0]
 
     def __post_init__(self) -> None:
-        """Freeze the mappings too."""
         object.__setattr__(self, "terms", MappingProxyType(dict(self.terms)))
         object.__setattr__(self, "constants", MappingProxyType(dict(self.constants)))
 

@@ -51,7 +51,6 @@ class Axis:
 
     @property
     def is_declared(self) -> bool:
-        """Whether its cells are known."""
         return bool(self.values or self.edges)
 
     @property

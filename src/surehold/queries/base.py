@@ -111,7 +111,6 @@ class Query(ABC):
         """One text for all spellings."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON has them."""
         return {"text": self.text, "canonical": self.canonical}
 
     def __str__(self) -> str:

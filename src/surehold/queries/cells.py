@@ -54,7 +54,6 @@ class CellMeasure(Source):
 
     @property
     def cells(self) -> int:
-        """How many there are in all."""
         return math.prod(axis.size for axis in self.axes)
 
     @property
@@ -65,7 +64,6 @@ class CellMeasure(Source):
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns it reads."""
         read = [axis.operand.columns for axis in self.axes]
         return frozenset().union(*read, self.weight.expression.columns if self.weight else ())
 

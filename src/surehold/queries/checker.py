@@ -60,7 +60,6 @@ class _Checker:
         raise InvalidQuery(reason, self.text, at.position, hint)
 
     def check(self, node: Expression, wanted: Type | None = None) -> Expression:
-        """The node, typed, and of the wanted type."""
         found = self._check(node, wanted)
         self.reads_text = self.reads_text or found.type is Type.TEXT
         if wanted is not None and found.type is not wanted:

@@ -74,7 +74,6 @@ class CustomMeasure(Source):
 
     @property
     def form(self) -> NumberForm:
-        """One number, with the price of one answer."""
         constant, power, low, high = self.declared
         return NumberForm(
             self.canonical,

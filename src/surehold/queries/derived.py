@@ -89,12 +89,10 @@ class Rate(DerivedNumber):
 
     @property
     def low(self) -> float:  # type: ignore[override]  # read only
-        """The least it can be."""
         return self.of.low
 
     @property
     def high(self) -> float:  # type: ignore[override]  # read only
-        """The most it can be."""
         return self.of.high
 
     @cached_property

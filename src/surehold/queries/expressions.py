@@ -101,7 +101,6 @@ class Expression:
 
     @once
     def columns(self) -> frozenset[str]:
-        """The columns it reads."""
         return frozenset().union(*[child.columns for child in self.children])
 
     def rebuild(self, children: tuple[Expression, ...]) -> Expression:
@@ -111,7 +110,6 @@ class Expression:
         return self._rebuild(children)
 
     def walk(self) -> Iterator[Expression]:
-        """This node and all below it."""
         yield self
         for child in self.children:
             yield from child.walk()

@@ -33,7 +33,6 @@ class GroupMeans(Derived):
 
     @property
     def amounts(self) -> Histogram:
-        """What the cells come to."""
         return Histogram(self.axes, self.weight, self.text)
 
     @cached_property

@@ -12,15 +12,7 @@ from surehold.queries.model_queries import accuracy, brier, calibration, confusi
 from surehold.queries.models import LOSSES
 
 MetricName: TypeAlias = Literal[
-    "accuracy",
-    "auc",
-    "zero_one",
-    "log",
-    "squared",
-    "absolute",
-    "brier",
-    "confusion",
-    "calibration",
+    "accuracy", "auc", "zero_one", "log", "squared", "absolute", "brier", "confusion", "calibration"
 ]
 METRICS: tuple[str, ...] = get_args(MetricName)
 """Every metric that a model can be scored by."""

@@ -18,12 +18,7 @@ from surehold.queries.canonical import name as column_name
 from surehold.queries.canonical import number
 from surehold.queries.canonical import text as quoted
 from surehold.queries.checker import check_types
-from surehold.queries.expressions import (
-    Column,
-    Number,
-    ToNumber,
-    Type,
-)
+from surehold.queries.expressions import Column, Number, ToNumber, Type
 from surehold.queries.measure import GRID_BITS, Contrast
 from surehold.queries.schema import ColumnType, Schema
 
@@ -107,7 +102,6 @@ class _OfModel(Charged):
         return f"{'loss' if self.metric in LOSSES else self.metric}({', '.join(said)})"
 
     def measure(self, schema: Schema) -> ModelMeasure:
-        """What it makes of a record with these columns."""
         for feature in self.features:
             if feature not in schema:
                 hint = f"there are {', '.join(schema.names[:8])}"

@@ -56,7 +56,6 @@ class PairMeasure(Source):
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns it reads."""
         return frozenset[str]().union(*(operand.columns for operand in self.operands))
 
 

@@ -92,7 +92,6 @@ class Parser:
         raise InvalidQuery(reason, self.text, self.token.position if at is None else at, hint)
 
     def number(self, reason: str) -> float:
-        """Take a number, as it is."""
         start, found = self.token.position, self.expression()
         if not isinstance(found, ex.Number):
             self.refuse(reason, at=start)
@@ -243,7 +242,6 @@ class Parser:
         return self.limit(join("and", above, below))
 
     def _list(self) -> tuple[float | str, ...]:
-        """The literals after ``in``."""
         self.expect("(")
         values: list[float | str] = []
         while not values or self.accept(","):

@@ -74,7 +74,6 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names alone."""
         return tuple(name for name, _ in self.columns)
 
     def __getitem__(self, name: str) -> ColumnType:

@@ -98,12 +98,10 @@ class Difference(ScalarQuery):
 
     @property
     def low(self) -> float:
-        """The least it can be."""
         return self.minus.low - self.minus.high
 
     @property
     def high(self) -> float:
-        """The most it can be."""
         return self.plus.high - self.plus.low
 
     @cached_property

@@ -129,10 +129,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document, with the tokens that routes need."""
     if app.openapi_schema is None:
         schema = get_openapi(
-            title=app.title,
-            version=app.version,
-            description=app.description,
-            routes=app.routes,
+            title=app.title, version=app.version, description=app.description, routes=app.routes
         )
         components = schema.setdefault("components", {})
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

@@ -62,10 +62,7 @@ class Service:
     """One dataset and its callers. All methods but ``verify`` may be called from any thread."""
 
     def __init__(
-        self,
-        dataset: Dataset,
-        settings: Settings | None = None,
-        book: TokenBook | None = None,
+        self, dataset: Dataset, settings: Settings | None = None, book: TokenBook | None = None
     ) -> None:
         self.dataset = dataset
         self.settings = settings or Settings()
@@ -148,12 +145,7 @@ class Service:
         return session.quote(asked)
 
     def ask(
-        self,
-        caller: Caller,
-        query: Query | str,
-        *,
-        t: int | None = None,
-        key: str | None = None,
+        self, caller: Caller, query: Query | str, *, t: int | None = None, key: str | None = None
     ) -> Result:
         """Charge and answer, by the rules that hold for every way in."""
         session = self.session(caller).at(t)

@@ -57,10 +57,7 @@ def largest_count(cost: Callable[[int], float], limit: float, guess: int = 1000)
 
 
 def smallest_count(
-    cost: Callable[[int], float],
-    limit: float,
-    guess: int = 1000,
-    most: int = LARGEST_COUNT,
+    cost: Callable[[int], float], limit: float, guess: int = 1000, most: int = LARGEST_COUNT
 ) -> int:
     """Smallest whole n from 1 to ``most`` with ``cost(n) <= limit`` for a falling cost.
 

@@ -114,12 +114,7 @@ def selection_allowance(
 
 
 def paper_selection_allowance(
-    candidates: Numbers,
-    rate: Numbers,
-    *,
-    answers: Numbers,
-    queries: float,
-    snapshot_beta: float,
+    candidates: Numbers, rate: Numbers, *, answers: Numbers, queries: float, snapshot_beta: float
 ) -> FloatArray:
     """The excess loss on the snapshot in a plan whose snapshot accuracy is a union bound.
 

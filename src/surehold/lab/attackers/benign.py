@@ -27,7 +27,6 @@ class BenignAnalyst(Attacker):
 
     @staticmethod
     def useful(analysis: Analysis) -> int:
-        """How many features it works with."""
         return min(_USEFUL, analysis.features)
 
 

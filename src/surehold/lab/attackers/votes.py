@@ -27,7 +27,6 @@ class VotingAttacker(Attacker):
         analysis.ask(Votes(weights))
 
     def stops(self, setting: Setting) -> list[int]:
-        """The sizes at which it asks."""
         return setting.stops(STOPS)
 
     @abstractmethod

@@ -32,11 +32,9 @@ class Replies:
 
     @classmethod
     def refusals(cls, count: int) -> Replies:
-        """No answers."""
         return cls(*np.full((3, count), np.nan))
 
     def then(self, other: Replies) -> Replies:
-        """These, followed by the others."""
         mine, others = (np.stack([r.values, r.lows, r.highs]) for r in (self, other))
         return Replies(*np.concatenate([mine, others], axis=1))
 
@@ -54,7 +52,6 @@ class View:
         return len(self._records)
 
     def wait(self, n: int) -> None:
-        """Let records arrive until there are n."""
         self.n = min(max(self.n, n), self.final)
 
     def counts(self, questions: Questions, part: slice) -> Counts:

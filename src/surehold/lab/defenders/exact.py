@@ -9,14 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtri
 
-from surehold.lab.defenders.base import (
-    Defender,
-    Floats,
-    Guard,
-    Replies,
-    View,
-    joint_quantile,
-)
+from surehold.lab.defenders.base import Defender, Floats, Guard, Replies, View, joint_quantile
 from surehold.lab.questions import Questions
 from surehold.lab.setting import Setting
 

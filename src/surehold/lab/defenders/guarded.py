@@ -37,7 +37,6 @@ class Guarded(Defender):
         self.claim = f"all together, for any analyst, {rounds}, while the data grows"
 
     def plan(self, setting: Setting) -> Plan:
-        """The plan that is run."""
         return _solve(self.certificate, setting)
 
     def guard(self, setting: Setting, random: np.random.Generator) -> Guard:

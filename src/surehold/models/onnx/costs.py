@@ -107,7 +107,6 @@ class _Costs:
             raise refusal("without casts of a record's texts to numbers", "one with them", hint)
 
     def _output(self, node: Any, given: list[_Known], at: int) -> _Known:
-        """What is known of an output."""
         operator, kind = node.op_type, _kind_of_output(node, given, at)
         fixed = operator in ("Shape", "Size") or all(value.is_fixed for value in given)
         texts = [value for value in given if value.kind == _TEXT and not value.is_fixed]

@@ -193,7 +193,6 @@ def _check_weights(node: Any, forest: _Forest) -> None:
 
 
 def _length(attribute: Any) -> int:
-    """How many nodes it describes."""
     if attribute.HasField("t"):
         return int(np.prod(attribute.t.dims))
     return max(map(len, (attribute.ints, attribute.floats, attribute.strings)))
