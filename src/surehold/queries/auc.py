@@ -109,9 +109,6 @@ class ModelRanking(ScalarQuery):
         needs: Needs = "low-sensitivity"
         return NumberForm(self.canonical, source, 0.0, 0.5, 1.0, 0, asks_for=needs)
 
-    def __repr__(self) -> str:
-        return f"<{self.canonical}>"
-
 
 @dataclass(frozen=True, repr=False)
 class Classes(Charged):
@@ -129,9 +126,6 @@ class Classes(Charged):
         source = CellMeasure((axis,), None, self.canonical)
         labels = self.target.labels
         return NumberForm(self.canonical, source, 0.0, 1.0, 1.0, 0, labels, cells_moved=2)
-
-    def __repr__(self) -> str:
-        return f"<{self.canonical}>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,9 +149,6 @@ class ModelAuc(_Area):
         """The shares are a table: negatives, positives and others."""
         [pairs], [negative, positive, _] = parts
         return super().derive([[pairs], [positive], [negative]])
-
-    def __repr__(self) -> str:
-        return f"<{self.canonical}>"
 
 
 def auc(
@@ -195,9 +186,8 @@ def _model_auc(score: ModelScore, text: str) -> ModelAuc:
 def read_auc(parser: Parser, name: str) -> Auc:
     """What follows ``auc(``: a score and a condition."""
     score = parser.expression()
-    if not parser.at(","):
+    if not parser.accept(","):
         parser.refuse("an AUC needs a score and a condition", "for instance auc(score, churned)")
-    parser.advance()
     return check_parts(Auc(score, parser.expression(), parser.text))
 
 

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from surehold.formatting import shorten
 from surehold.queries.schema import Schema
 
 Needs: TypeAlias = Literal["statistical", "low-sensitivity"]
@@ -115,6 +116,9 @@ class Query(ABC):
 
     def __str__(self) -> str:
         return self.canonical
+
+    def __repr__(self) -> str:
+        return f"<{shorten(self.canonical, 80)}>"
 
     def _repr_html_(self) -> str:
         return f"<code>{html.escape(self.canonical)}</code>"

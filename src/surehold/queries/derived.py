@@ -119,9 +119,9 @@ class Rate(DerivedNumber):
         return quotient(above(amount, self.low), share, self.low, self.high)
 
     def __repr__(self) -> str:
-        bounds = "" if self.of.kind == "fraction" else f", low={number(self.low)}"
-        bounds += "" if self.of.kind == "fraction" else f", high={number(self.high)}"
-        of, given = canonical(self.of.expression), canonical(self.given)
+        of, given, bounds = canonical(self.of.expression), canonical(self.given), ""
+        if self.of.kind == "mean":
+            bounds = f", low={number(self.low)}, high={number(self.high)}"
         return f"rate({of!r}, given={given!r}{bounds})"
 
 
@@ -244,9 +244,8 @@ def up(value: float) -> float:
 def read_rate(parser: Parser, name: str) -> Rate:
     """What follows ``rate(``: an expression, the condition and, for a mean, two bounds."""
     expression = parser.expression()
-    if not parser.at(","):
+    if not parser.accept(","):
         parser.refuse("a rate needs a condition", "for instance rate(churned, plan = 'pro')")
-    parser.advance()
     given = parser.expression()
     of = Statistical("fraction", expression, 0.0, 1.0, parser.text)
     if parser.at(","):

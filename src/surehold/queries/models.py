@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from surehold.errors import InvalidInput, InvalidQuery
-from surehold.formatting import shorten
 from surehold.queries.axes import Axis
 from surehold.queries.base import Charged, NumberForm, ScalarQuery, Source
 from surehold.queries.canonical import name as column_name
@@ -166,9 +165,6 @@ class _OfModel(Charged):
                 return tuple(f"{said} | {was}" for said in bins for was in actual)
             case _:
                 return None
-
-    def __repr__(self) -> str:
-        return f"<{shorten(self.canonical, 80)}>"
 
 
 @dataclass(frozen=True, repr=False)

@@ -198,9 +198,8 @@ def read_bounds(parser: Parser, example: str) -> tuple[float, float]:
     start = parser.token.position
     bounds = []
     for which in ("low", "high"):
-        if not parser.at(","):
+        if not parser.accept(","):
             parser.refuse("it needs two bounds, low and high", f"for instance {example}")
-        parser.advance()
         bounds.append(parser.number(f"{which} must be a plain number"))
     try:
         return check_bounds(*bounds)
