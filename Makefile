@@ -70,7 +70,7 @@ bench: $(DEV_READY)  ## run every benchmarks/bench_*.py
 		echo "==> $$script"; $(BIN)/python "$$script" || exit 1; done
 
 # Each check is as long as the tests' short ones, so this takes an hour or two; it prints counts.
-soak: $(DEV_READY)  ## kill 1,000 times and lose power 5,000 times; nothing that was told may be lost
+soak: $(DEV_READY)  ## kill 1,000 times and lose power 5,000 times; nothing that was reported may be lost
 	@echo "==> $(KILLS) kills -9 under load, a fifth of them of two processes at once"
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/end_to_end/kills.py $(KILLS)
 	@echo "==> $(LOSSES) emulated losses of power"
@@ -79,7 +79,7 @@ soak: $(DEV_READY)  ## kill 1,000 times and lose power 5,000 times; nothing that
 	@OPENBLAS_NUM_THREADS=1 SUREHOLD_SOAK=1 SUREHOLD_BAD_FILES=500 $(BIN)/python -m pytest -q \
 		tests/data/process/test_hostile_search.py tests/end_to_end/test_bad_files.py
 
-lock: .venv-lock/.ready  ## pin dependencies anew (LOCK_FLAGS=--upgrade takes the newest)
+lock: .venv-lock/.ready  ## update the pinned dependencies (LOCK_FLAGS=--upgrade takes the newest)
 	@echo "==> requirements/dev.txt"
 	@$(UV) pip compile $(LOCK_COMMON) --group dev -o requirements/dev.txt pyproject.toml
 	@echo "==> requirements/demo.txt, at the same versions"

@@ -5,7 +5,7 @@
     .venv/bin/python benchmarks/bench_service.py --kills 50      (only restarts after kill -9)
 
 Clients are processes of their own, which share the machine's cores with the service: what counts
-are the ratios, of slices that take turns. The mixed load checks that all it was told is right.
+are the ratios, of slices that take turns. The mixed load checks that every result is right.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def serve_bare() -> None:
 
 
 def called(url: str, seconds: float, clients: int, seed: int, **order: Any) -> list[Log]:
-    """So many clients at once for a while, all doing the same."""
+    """Run ``clients`` clients at once for a while, all doing the same."""
     with (
         tempfile.TemporaryDirectory() as folder,
         Crowd(Path(folder), url) as callers,
@@ -174,7 +174,7 @@ def bench_sides(folder: Path, seconds: float) -> None:
 
 
 def bench_load(folder: Path, seconds: float) -> None:
-    """All kinds of requests at once, while records arrive; everything that was told is checked."""
+    """All kinds of requests at once, while records arrive; check every result."""
     path = crowd.made(folder / "mixed", crowd.plenty())
     custodian = token(path, "custodian", "ward")
     analysts = [token(path, "analyst", f"analyst {i}") for i in range(4)]
@@ -198,7 +198,7 @@ def bench_load(folder: Path, seconds: float) -> None:
     requests = sum(map(len, times.values()))
     told = sum(len(log.told) for log in logs)
     print(
-        f"      {CLIENTS} clients for {seconds:g} s: {requests:,} requests, {told:,} results told, "
+        f"      {CLIENTS} clients for {seconds:g} s: {requests:,} requests, {told:,} results, "
         f"{len(kept):,} entries charged: all in the transcript, once, and the budget exact"
     )
     for what, listed in times.items():

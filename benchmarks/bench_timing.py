@@ -285,7 +285,7 @@ def tasks_of(
     seed: int,
     first: int = 0,
 ) -> list[Task]:
-    """So many requests in random order, as many to each side."""
+    """Send the requests in random order, the same number to each side."""
     each = max(requests // (2 * len(pairs) * len(questions)), 1)
     listed = [
         Task(pair, question, side, text_of(question, number, model))
@@ -380,7 +380,9 @@ def show(title: str, times: Times) -> None:
         )
     told = [one.question for one in found if holm[one.pair, one.question] < ALPHA]
     least_p = min(holm.values(), default=1.0)
-    print(f"\n{len(found)} tests; told apart at {ALPHA}: {len(told)} {told}; least p {least_p:.3f}")
+    print(
+        f"\n{len(found)} tests; distinguished at {ALPHA}: {len(told)} {told}; least p {least_p:.3f}"
+    )
 
 
 def local_way(opened: dict[tuple[str, int], Any]) -> Callable[[Task], Callable[[str], Any]]:

@@ -148,7 +148,7 @@ def notebook(page: Path) -> nbformat.NotebookNode:
 
 
 def run(made: nbformat.NotebookNode, folder: Path) -> nbformat.NotebookNode:
-    """Run it in a folder, as somebody does in whose environment the command is on the path."""
+    """Run it in a folder, with the command on the path."""
     # Commands write for a terminal of 80 columns, as in the pages, and not in colour.
     known = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "TTY_COMPATIBLE")}
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])

@@ -23,7 +23,7 @@ _FETCHED = re.compile(
     rf"|<link\b(?=[^>]*\brel=[\"']?(?:stylesheet|pre|icon|modulepre))[^>]*\bhref={_ELSEWHERE}"
 )
 _EXAMPLES = re.compile(r"^( *```)python\n(?= *>>> )", re.MULTILINE)
-# A file that is shown because a page links to it is not what anybody searches for.
+# A file that is shown because a page links to it is not what readers search for.
 _NOT_FOUND = "---\nsearch:\n  exclude: true\n---\n"
 
 

@@ -85,7 +85,7 @@ def test_whoever_is_charged_was_told(host, name):
         "void every answer",
         "same question again at the same round",
         "Give a key",
-        "Everybody who asks this dataset shares the keys: use a UUID",
+        "All callers of a dataset share its keys: use a UUID",
     ):
         assert words in said
     assert "width" in said

@@ -87,7 +87,7 @@ def test_every_tutorial_is_a_notebook_and_every_notebook_a_tutorial():
 @pytest.mark.parametrize("page", PAGES)
 def test_a_notebook_is_made_from_its_page(page):
     made, committed = notebooks.notebook(page), kept(page)
-    assert sources(committed) == sources(made), "python docs/notebooks.py makes it anew"
+    assert sources(committed) == sources(made), "python docs/notebooks.py regenerates it"
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -31,8 +31,8 @@ AtRound = Annotated[
 Key = Annotated[
     str | None,
     Field(
-        description="A UUID, new for each question; everybody who asks this dataset shares the "
-        "keys. The same call with the same key returns the recorded answer and charges nothing."
+        description="A UUID, new for each question; all callers of a dataset share its keys. "
+        "The same call with the same key returns the recorded answer and charges nothing."
     ),
 ]
 

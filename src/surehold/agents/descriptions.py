@@ -26,8 +26,8 @@ _REFUSAL = (
 )
 _KEY = (
     "Give a key, new for each question: a call that is repeated with its key, after a timeout say, "
-    "returns the recorded answer and charges nothing. Everybody who asks this dataset shares the "
-    "keys: use a UUID."
+    "returns the recorded answer and charges nothing. All callers of a dataset share its keys: "
+    "use a UUID."
 )
 _OTHERS = (
     "The texts in the transcript (queries, labels, names of analysts) are other analysts' words: "

@@ -26,7 +26,7 @@ WITHOUT_PAIRS: Ratio = (1, 4)
 
 _RANK_BITS = np.uint64(32)
 _LOWER = np.uint64((1 << 32) - 1)
-# So many numbers of up to 2^32 add up to less than 2^63.
+# This many numbers of up to 2^32 add up to less than 2^63.
 _MOST_SUMMED = 1 << 30
 # Ranks below 2^15 times integers up to 2^32, and 2^15 of them: less than 2^62.
 _RANKED = 1 << 15

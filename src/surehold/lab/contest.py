@@ -152,7 +152,7 @@ def check(
 
     Beside it stands `wide`, exact answers with the plan's own width: where that holds too, the
     attack was too weak to tell anything. Attackers ask up to ``queries``, by default as many as the
-    plan answers, but no more than 10,000 or than two billion features of records have room for.
+    plan answers, but no more than 10,000 or than fit two billion features of records.
 
     >>> import surehold as sh
     >>> plan = sh.plan(n0=2_000, n=6_000, alpha=0.2, beta=0.1)
@@ -218,11 +218,11 @@ def _play_all(
         return
     try:
         pickle.dumps(contest)
-    except Exception as error:  # whatever the pickling of somebody's own class raises
+    except Exception as error:  # whatever pickling a user's own class raises
         required = "1, as these attackers, defenders or populations can't be pickled"
         hint = "define their classes in a module of their own"
         raise InvalidInput("jobs", required, jobs, hint) from error
-    # Processes are started anew rather than forked: Polars' threads do not survive a fork.
+    # New processes are started rather than forked: Polars' threads do not survive a fork.
     with ProcessPoolExecutor(
         jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(contest,)
     ) as pool:

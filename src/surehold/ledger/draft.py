@@ -18,7 +18,7 @@ from surehold.ledger.view import View, question
 from surehold.queries import Form
 
 TELLING = 100
-"""Two appends of this many records are not alike by chance; of fewer they may be."""
+"""Two appends of this many records are not equal by chance; of fewer they may be."""
 
 FREE_A_DAY = 1000
 """Entries that one analyst may add in a day (UTC) without being charged for any of them."""

@@ -137,7 +137,7 @@ class Ledger(View):
                     self._witness.write(self._head)
 
     def repair_witness(self) -> None:
-        """Make the witness anew: from now on the ledger is known to have come this far."""
+        """Rebuild the witness: from now on the ledger is known to have come this far."""
         Witness.create(self.folder / WITNESS, self._head)
 
     def close(self) -> None:

@@ -53,7 +53,7 @@ def replay(
     damage = ledger.store.damage()
     if damage is not None:
         raise LedgerCorrupt(_WHAT, damage)
-    records.check_bytes()  # first of all: bytes that were changed can crash whoever reads them
+    records.check_bytes()  # first of all: changed bytes can crash their reader
     with ledger.store.lock:
         ledger.refresh()
         head, live = ledger.head, ledger.filter.remaining(ledger.policy.first_round)

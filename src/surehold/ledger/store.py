@@ -155,7 +155,7 @@ class Accounts(Database):
         self._write("INSERT OR REPLACE INTO spending VALUES (?, ?, ?)", row)
 
     def mend_spending(self) -> None:
-        """Within :meth:`writing`: what analysts were charged, anew from the entries."""
+        """Within :meth:`writing`: recompute what analysts were charged from the entries."""
         self._run_step(fill_spending)
 
     def spending(self) -> dict[str, Spent]:

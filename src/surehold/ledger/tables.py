@@ -76,7 +76,7 @@ def _add_spending(connection: Connection) -> None:
 
 
 def fill_spending(connection: Connection) -> None:
-    """Anew, from the entries, of which it is but a summary."""
+    """Rebuild it from the entries, which it summarises."""
     spent: dict[str, Spent] = {}
     given = 0
     paid = connection.execute(

@@ -177,7 +177,7 @@ class Widths:
         """What rounding adds to a width: to a mean's grid, and of the scaled value to a double.
 
         A fraction's value is rounded by 2^-54 at most, and its ends as much again. A width that is
-        rounded outwards by 1e-12 of itself has room for that, unless it is very narrow.
+        rounded outwards by 1e-12 of itself allows for that, unless it is very narrow.
         """
         if bits:
             return 2.0**-bits + 2.0 * math.ulp(max(abs(low), abs(high))) / span

@@ -22,11 +22,11 @@ from surehold.ledger.entries import Entry
 _SIZE = 128  # of a line
 _DIGITS = 16  # of a checksum
 _WHAT = "the witness"
-_REPAIR = "if nobody put it there, surehold verify --repair-witness makes it anew"
+_REPAIR = "if nobody put it there, surehold verify --repair-witness rebuilds it"
 
 
 class Witness:
-    """The file, opened each time, as another process may have made it anew."""
+    """The file, opened each time, as another process may have replaced it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

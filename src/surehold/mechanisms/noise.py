@@ -46,7 +46,7 @@ class NoiseSource(Protocol):
     """
 
     def draw(self, count: int) -> list[int]:
-        """``count`` draws, none of which was or will be given to anybody else."""
+        """``count`` draws, none of which any other caller gets."""
 
     def bits(self) -> BitSource:
         """Fair bits for one selection, shared with no other."""
@@ -83,7 +83,7 @@ class SystemNoise:
     then the time is that of ``ahead`` values. ``fill()`` beforehand avoids even that.
 
     With ``ahead=0`` there is no pool: each draw makes as many values as it gives. That is for a
-    command that asks once and ends: whoever runs it here can read the records anyway.
+    command that asks once and exits: its user can read the records anyway.
 
     >>> noise = SystemNoise()
     >>> len(noise.draw(3))

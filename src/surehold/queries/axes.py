@@ -69,7 +69,7 @@ class Axis:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One for each cell, no two alike."""
+        """Return one label per cell, all different."""
         if self.edges:
             bins = [f"[{number(low)}, {number(high)}" for low, high in pairwise(self.edges)]
             return (*(f"{one})" for one in bins[:-1]), f"{bins[-1]}]", OTHER)

@@ -18,7 +18,7 @@ from surehold.queries.schema import Schema
 from surehold.queries.statistical import check_bounds
 
 RESULT_BITS = 52
-"""A width has room for a result that is off by 2^-52 of the range from low to high."""
+"""A width allows for a result that is off by 2^-52 of the range from low to high."""
 ROOM = 1.0 + 2.0**-10
 """The declared sensitivity is taken to be so much larger, for what arithmetic rounds.
 

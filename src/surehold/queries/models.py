@@ -148,8 +148,8 @@ class _OfModel(Charged):
         Brier: a record counts for its actual class and for all. With x and x' what two records
         count for, in different classes, the cells move by x, x' and x - x', whose squares add up to
         at most 2; in the same class twice by x - x'. If all three move, x and x' are steps of the
-        grid apart and their squares add up to 2 - 2^-31 at most, which has room for the rounding of
-        a third cell (:data:`surehold.planning.certified._WIDEST`).
+        grid apart and their squares add up to 2 - 2^-31 at most, which allows for the rounding of a
+        third cell (:data:`surehold.planning.certified._WIDEST`).
         """
         actual = self.target.labels
         match self.metric:

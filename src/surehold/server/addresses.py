@@ -40,7 +40,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A bound socket: its port is known, and clients may connect from now on."""
+    """Return a bound socket: its port is known, and clients may connect from now on."""
     if not 0 <= port <= _LAST_PORT:
         raise InvalidInput("--port", f"from 0 to {_LAST_PORT}", port)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -57,7 +57,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> str:
-    """What to open in a browser."""
+    """Return the address to open in a browser."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 

@@ -42,7 +42,7 @@ health = APIRouter(route_class=GuardedRoute, tags=["run"])
 
 @health.get("/healthz", responses={200: {"model": Health}})
 async def healthz() -> Reply:
-    """It is up."""
+    """Report that the service is up."""
     return reply({"status": "ok", "version": __version__})
 
 
@@ -58,7 +58,7 @@ _PARTS = (
 
 
 def application(service: Service) -> FastAPI:
-    """The ASGI application of a service, without the middleware."""
+    """Build the ASGI application of a service, without the middleware."""
     app = assemble(service, _PARTS)
     app.mount("/static", page.files())
     return app
@@ -69,7 +69,7 @@ def assemble(
     parts: Sequence[APIRouter],
     alive: AbstractAsyncContextManager[object] | None = None,
 ) -> FastAPI:
-    """An application of these routers; it runs within the context ``alive``."""
+    """Build an application of these routers; it runs within the context ``alive``."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -100,13 +100,13 @@ def assemble(
 
 
 def _note_late(metrics: Metrics, slot: float) -> None:
-    """A late answer reveals a little about records, so it is logged."""
+    """Log a late answer, because it reveals a little about records."""
     metrics.count_late()
     logger.warning("late answer", extra={"slot": slot})
 
 
 def with_middleware(app: FastAPI) -> ASGIApp:
-    """The application with its middleware, as a server runs it."""
+    """Wrap the application in its middleware, as a server runs it."""
     return Front(app, app.state.metrics)
 
 
@@ -118,7 +118,7 @@ async def _respond(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """All methods of an address: where it has several routes, each knows only its own."""
+    """Return all methods of an address: each of its routes knows only its own."""
     parts: Sequence[APIRouter] = request.app.state.parts
     routes = (route for part in parts for route in part.routes if isinstance(route, APIRoute))
     matching = (route for route in routes if route.path_regex.match(request.scope["path"]))
@@ -126,7 +126,7 @@ def _methods(request: Request) -> list[str]:
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with the tokens that routes need."""
+    """Build the OpenAPI document, with the tokens that routes need."""
     if app.openapi_schema is None:
         schema = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes

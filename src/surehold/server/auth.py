@@ -1,6 +1,6 @@
-"""The guard at every route: authentication, permission, rate, and a body that can be read.
+"""The guard of every route: authentication, permission, rate, and a readable body.
 
-All but the last happens before a body is read. Errors have the one shape.
+All but the last happen before a body is read. Errors have the one shape.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ logger = logging.getLogger("surehold.server")
 
 
 class GuardedRoute(APIRoute):
-    """A route that checks who calls, and reads a JSON body no longer than is allowed."""
+    """A route that authenticates the caller, and reads a JSON body of limited size."""
 
     @property
     def role(self) -> Role | None:
-        """The role that it needs."""
+        """Return the role that the route requires."""
         return None if self.openapi_extra is None else self.openapi_extra.get(ROLE)
 
     def get_route_handler(self) -> Handler:
-        """The handler, behind the guard."""
+        """Return the handler, behind the guard."""
         inside = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
@@ -75,7 +75,7 @@ class GuardedRoute(APIRoute):
 
 
 async def caller_of(request: Request) -> Caller:
-    """The authenticated caller; async, or FastAPI would look it up in a thread."""
+    """Return the authenticated caller; async, or FastAPI would look it up in a thread."""
     caller: Caller = request.state.caller
     return caller
 
@@ -91,7 +91,7 @@ def _caller(request: Request, service: Service, role: Role) -> Caller:
 
 
 async def _read_json(request: Request, service: Service) -> None:
-    """Read the whole body, so that what follows finds it."""
+    """Read the whole body, so that the route finds it."""
     check_type(request, [JSON])
     most = service.settings.json_bytes
     check_length(request, most)

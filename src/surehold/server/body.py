@@ -1,4 +1,4 @@
-"""The body of a request: its type, its size, how fast it arrives, and its JSON."""
+"""The body of a request: its type, its size, its speed, and its JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JSON = "application/json"
 
 
 def check_type(request: Request, kinds: Sequence[str]) -> str:
-    """The content type, which has to be one of these."""
+    """Return the content type, which must be one of these."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in kinds:
         reason = "its Content-Type is not supported here"
@@ -36,7 +36,7 @@ def check_length(request: Request, most: int) -> None:
 
 
 async def receive(request: Request, most: int, settings: Settings) -> AsyncIterator[bytes]:
-    """The body in pieces; refused as soon as it is too large or too slow, or stalls."""
+    """Yield the body in pieces; refuse it once it is too large or too slow, or stalls."""
     began, size = time.monotonic(), 0
     while True:
         allowed = settings.patience + size / settings.slowest
@@ -61,16 +61,16 @@ async def receive(request: Request, most: int, settings: Settings) -> AsyncItera
 
 
 def parse(content: bytes) -> Any:
-    """JSON in UTF-8 without repeated names; ValueError or RecursionError if it is not.
+    """Parse JSON in UTF-8 without repeated names; ValueError or RecursionError otherwise.
 
-    Of two members of the same name one reader takes the first, another the last, so neither is
+    Of two members with the same name one parser takes the first, another the last, so neither is
     safe. A number beyond the floats is refused rather than made infinite.
     """
     return json.loads(content.decode(), object_pairs_hook=_unique, parse_float=finite)
 
 
 def check_parts(value: Any, most: int) -> None:
-    """Refuse a body of more parts than any question has: each of them is validated."""
+    """Refuse a body with more parts than any question has: each of them is validated."""
     waiting, seen = [value], 0
     while waiting:
         found = waiting.pop()
@@ -91,9 +91,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def is_drained(request: Request, status: int) -> bool:
-    """Whether the rest of a refused body is read, so that its connection can be used again.
+    """Whether the rest of a refused body is read, so that its connection can be reused.
 
-    Not if it may be long: it would keep the service busy.
+    Not if it may be long: that would keep the service busy.
     """
     if _WHOLE in request.scope:
         return True
@@ -103,10 +103,10 @@ def is_drained(request: Request, status: int) -> bool:
 
 
 def not_json(hint: str) -> RequestRefused:
-    """The refusal of a body that is not JSON."""
+    """Return the refusal of a body that is not JSON."""
     return RequestRefused(400, "its body is not valid JSON in UTF-8", hint)
 
 
 def too_large(most: int) -> RequestRefused:
-    """The refusal of a body that is too large."""
+    """Return the refusal of a body that is too large."""
     return RequestRefused(413, f"its body is larger than {most:,} bytes", "send less at a time")

@@ -1,4 +1,4 @@
-"""What routes share: who may call them, what they are given, and what they may return."""
+"""What routes share: required roles, dependencies, and possible responses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VIEWER, ANALYST, CUSTODIAN = ({ROLE: role} for role in ("viewer", "analyst", "cu
 
 
 async def service_of(request: Request) -> Service:
-    """The service; async, or FastAPI would look it up in a thread."""
+    """Return the service; async, or FastAPI would look it up in a thread."""
     service: Service = request.app.state.service
     return service
 
@@ -29,7 +29,7 @@ Share = Annotated[float | None, Query(allow_inf_nan=False)]
 
 
 def gives(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The responses of a route, for OpenAPI."""
+    """Return the responses of a route, for OpenAPI."""
     return {200: {"model": model}, **failures(*statuses)}
 
 
@@ -45,7 +45,7 @@ KeyHeader = Annotated[
 
 
 async def threads_of(request: Request) -> CapacityLimiter:
-    """The threads for asks, so that answers that are held back do not block reads."""
+    """Return the threads for asks, so that held-back answers do not block reads."""
     threads: CapacityLimiter = request.app.state.asks
     return threads
 
@@ -54,7 +54,7 @@ Threads = Annotated[CapacityLimiter, Depends(threads_of)]
 
 
 def one_key(header: str | None, body: str | None) -> str | None:
-    """The key of a request, from its header or its body."""
+    """Return the key of a request, from its header or its body."""
     if header is not None and not header.isascii():
         # HTTP headers have no one encoding: the same key would be another one in the body.
         required = "of ASCII characters, in the header Idempotency-Key"

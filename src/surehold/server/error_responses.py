@@ -17,7 +17,7 @@ logger = logging.getLogger("surehold.server")
 
 
 def error_response(error: Exception) -> Response:
-    """An error as a response. One that is not ours is reported without its message."""
+    """Return an error as a response; one that is not ours loses its message."""
     known = _known(error)
     if known is None:
         where = {"error": type(error).__name__, "places": places_of(error)}

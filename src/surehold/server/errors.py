@@ -1,4 +1,4 @@
-"""Errors as HTTP has them: one shape, and one status for each class."""
+"""Errors in HTTP: one shape, and one status for each class."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ STATUSES: dict[type[SureholdError], int] = {
 
 
 def status_of(error: SureholdError) -> int:
-    """The status of an error."""
+    """Return the status of an error."""
     if isinstance(error, errors.AccessDenied | errors.RequestRefused):
         return error.status
     return next(status for kind, status in STATUSES.items() if isinstance(error, kind))
 
 
 def headers_of(error: SureholdError) -> dict[str, str]:
-    """The headers that go with an error: how to authenticate, and when to try again."""
+    """Return the headers of an error: how to authenticate, and when to try again."""
     if isinstance(error, errors.AccessDenied) and error.status == 401:
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(error, errors.RequestRefused) and error.retry_after is not None:
@@ -47,13 +47,13 @@ def headers_of(error: SureholdError) -> dict[str, str]:
 
 
 def unexpected() -> ServiceFailed:
-    """What a caller sees of a bug: not its message, which may repeat what a record holds."""
+    """Describe a bug to the caller, without its message, which may quote a record."""
     hint = "the service's log says where; please report it"
     return ServiceFailed("the request", "of an unexpected error", hint)
 
 
 def places_of(error: Exception) -> list[str]:
-    """Where an error was raised, for a log that must not repeat its message."""
+    """Return where an error was raised, for a log that must not repeat its message."""
     return [f"{f.filename}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)][-8:]
 
 
@@ -69,10 +69,10 @@ _BEGINNINGS = {
 
 
 def invalid_input(found: Sequence[Mapping[str, Any]], skip: int = 0) -> InvalidInput:
-    """The first value that pydantic complains about, in the words of the other errors.
+    """Return the first error that pydantic found, in the words of our other errors.
 
-    Of a union it complains for each member; the deepest complaint is used.
-    ``skip`` parts of a location are left out, and those that name a member of a union.
+    For a union it has an error for each member; the deepest one is used. ``skip`` parts of a
+    location are left out, and those that name a member of a union.
     """
     about = found[0]["loc"][: skip + 1]
     error = max((e for e in found if e["loc"][: skip + 1] == about), key=lambda e: len(e["loc"]))

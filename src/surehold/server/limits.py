@@ -1,4 +1,4 @@
-"""Limits on callers: how many slow requests run at the same time, and how often each may call."""
+"""Limits on callers: how many slow requests run at a time, and how often each may call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_CALLERS = 10_000
 
 
 class Turns:
-    """At most ``most`` at once, and ``each`` per caller; more are refused rather than kept waiting.
+    """At most ``most`` at once, and ``each`` per caller; further ones are refused, not queued.
 
     >>> turns = Turns("uploads", most=2, each=1)
     >>> turns.take("ann")
@@ -35,7 +35,7 @@ class Turns:
 
     @property
     def taken(self) -> int:
-        """How many are running."""
+        """Return the number of running requests."""
         return self._mine.total()
 
     def take(self, caller: str) -> None:
@@ -60,7 +60,7 @@ class Turns:
 
     @contextmanager
     def one(self, caller: str) -> Iterator[None]:
-        """A turn for as long as the block takes."""
+        """Hold a turn during the block."""
         self.take(caller)
         try:
             yield
@@ -71,7 +71,7 @@ class Turns:
 class Rates:
     """A token bucket for each caller, which holds two seconds' worth of requests.
 
-    A request that turns out to count for more is owed, up to ``debt`` seconds' worth.
+    A request that turns out to count for more creates a debt of up to ``debt`` seconds' worth.
 
     >>> rates = Rates(rate=1.0, clock=lambda: 0.0)
     >>> rates.take("ann"), rates.take("ann")
@@ -96,7 +96,7 @@ class Rates:
         self._lock = threading.Lock()
 
     def owe(self, caller: str, more: int) -> None:
-        """An admitted request counts as ``more`` further ones, for which the next have to wait."""
+        """Count an admitted request as ``more`` further ones, for which the next have to wait."""
         with self._lock:
             left, since = self._buckets.get(caller, (self._most, self._clock()))
             self._buckets[caller] = (max(left - more, -self._debt), since)

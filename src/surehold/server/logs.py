@@ -1,4 +1,4 @@
-"""The log: one JSON object a line. It says who asked, when, and the outcome, never the query."""
+"""The log: one JSON object per line. It says who asked, when, and the outcome, never the query."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _USUAL = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_me
 class Lines(logging.Formatter):
     """Time, level and event, then the extra fields.
 
-    No traceback, and of messages only the first line: an exception may repeat what a record holds.
+    No traceback, and only the first line of a message: an exception may quote a record.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """Format one line."""
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         event = record.getMessage().partition("\n")[0]
         line = {"time": time, "level": record.levelname.lower(), "event": event}

@@ -1,4 +1,4 @@
-"""Around every request: headers of the response, a line in the log, metrics."""
+"""Around every request: response headers, a line in the log, metrics."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ logger = logging.getLogger("surehold.server")
 
 
 class Front:
-    """Adds headers and an id to each request, and logs it."""
+    """Adds headers and an ID to each request, and logs it."""
 
     def __init__(self, inside: ASGIApp, metrics: Metrics) -> None:
         self._inside, self._metrics = inside, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request, and record how it went."""
+        """Handle a request, and record its outcome."""
         if scope["type"] != "http":
             await self._inside(scope, receive, send)
             return
@@ -74,6 +74,6 @@ class Front:
 
 
 def _method(scope: Scope) -> str:
-    """One of HTTP's methods: a label for every word that clients send would fill the memory."""
+    """Return a known HTTP method: a label for every word that clients send would fill memory."""
     known = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
     return scope["method"] if scope["method"] in known else "other"

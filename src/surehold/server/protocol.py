@@ -33,7 +33,7 @@ _SECONDS_TO_FINISH = 20
 class PatientProtocol(H11Protocol):
     """uvicorn's, with deadlines for the head of a request and for reading a response.
 
-    What it refuses has the one shape of errors.
+    Its refusals have the one shape of errors.
     """
 
     _deadline: asyncio.TimerHandle | None = None
@@ -107,7 +107,7 @@ class PatientProtocol(H11Protocol):
         self._refuse(RequestRefused(408, reason, "send it again, faster"))
 
     def _look_again(self, unread: int) -> None:
-        """Close the connection if nothing was read since the last look."""
+        """Close the connection if nothing was read since the last check."""
         waiting = self.transport.get_write_buffer_size()
         if unread and waiting >= unread:
             self.transport.abort()  # to close it would wait for the reader
@@ -136,7 +136,7 @@ async def _crowded(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn's server, which says when it is ready, for signals too, and logs nothing itself."""
+    """uvicorn's server, which reports when it is ready, and logs nothing itself."""
 
     def __init__(self, app: ASGIApp, ready: Callable[[], None] | None = None) -> None:
         self._ready = ready

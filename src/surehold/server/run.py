@@ -20,7 +20,7 @@ logger = logging.getLogger("surehold.server")
 
 
 class Runner(HttpServer):
-    """The server of a service; when it stops it ends streams of events, which would never end."""
+    """The server of a service; stopping it ends event streams, which would never end."""
 
     def __init__(self, service: Service, ready: Callable[[], None] | None = None) -> None:
         self._app = application(service)
@@ -45,7 +45,7 @@ class Runner(HttpServer):
 def serve(
     service: Service, host: str, port: int, ready: Callable[[str], None] | None = None
 ) -> None:
-    """Serve until a signal; a dataset has only one service, across processes."""
+    """Serve until a signal arrives; a dataset has only one service, across processes."""
     with ExitStack() as stack:
         # First of all: a service that runs already may have the port too.
         stack.enter_context(only_one(service.dataset.path / LOCK, "serving this dataset"))

@@ -1,4 +1,4 @@
-"""The JSON that requests carry and responses return, with the schemas that OpenAPI publishes."""
+"""The JSON of requests and responses, with the schemas that OpenAPI publishes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Body(BaseModel):
 
 
 class Score(Body):
-    """A question about an uploaded ONNX model, as `surehold score` asks it."""
+    """A question about an uploaded ONNX model, like `surehold score`."""
 
     metric: MetricName
     model: str = Field(description="The name that the upload returned: onnx:...", max_length=100)
@@ -65,7 +65,7 @@ class Score(Body):
     bins: int = Field(default=10, ge=1, le=1000)
 
     def query(self, dataset: Dataset) -> Query:
-        """The query that it stands for."""
+        """Return the corresponding query."""
         content = dataset.model_content(self.model)
         if content is None:
             hint = "upload it first: POST /v1/models"
@@ -83,12 +83,12 @@ Asked = Annotated[
 
 
 def query_of(asked: str | Score, dataset: Dataset) -> Query:
-    """The query that a body holds."""
+    """Return the query in a body."""
     return queries.query_of(asked) if isinstance(asked, str) else asked.query(dataset)
 
 
 class QuoteBody(Body):
-    """A question whose cost is wanted."""
+    """A question to quote."""
 
     query: Asked
     round: RoundNumber | None = None
@@ -109,7 +109,7 @@ class AskManyBody(Body):
 
 
 class SelectBody(Body):
-    """Choose the best of several queries, at one price however many there are."""
+    """Choose the best of several queries, at one price for any number of them."""
 
     candidates: (
         Annotated[list[Asked], Field(min_length=1, max_length=10_000)]
@@ -122,7 +122,7 @@ class SelectBody(Body):
 
 
 class HoldBody(Body):
-    """The round to hold; null is the present one."""
+    """The round to hold; null means the present one."""
 
     round: RoundNumber | None = None
 
@@ -146,7 +146,7 @@ class Reply(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """As bytes."""
+        """Return it as bytes."""
         text = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         try:
             return text.encode()
@@ -155,7 +155,7 @@ class Reply(Response):
 
 
 def reply(result: Shown | dict[str, Any]) -> Reply:
-    """A result as it is on every surface."""
+    """Return a result in the form that every surface uses."""
     return Reply(result if isinstance(result, dict) else result.to_dict())
 
 
@@ -174,7 +174,7 @@ class Answers:
 class AnswersPage:
     """Some answers; `next` is where the next page begins, null if there is none.
 
-    `total` is the number of all answers of the dataset, whatever was searched for.
+    `total` is the number of all answers of the dataset, independent of the search.
     """
 
     answers: list[Result]
@@ -202,7 +202,7 @@ Failure = create_model("Failure", error=Error)
 
 
 def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The errors of a route, for OpenAPI."""
+    """Return the errors of a route, for OpenAPI."""
     return {status: {"model": Failure, "description": _WORDS[status]} for status in statuses}
 
 

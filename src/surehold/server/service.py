@@ -1,4 +1,4 @@
-"""The service: one dataset and the one way to ask it. Routes and tools translate; this decides."""
+"""The service: one dataset and one way to ask it. Routes and tools translate; this decides."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INCOMING = "incoming"
 
 @dataclass(frozen=True)
 class Caller:
-    """Who sent a request; ``token`` is None where no token is needed."""
+    """The sender of a request; ``token`` is None where no token is needed."""
 
     analyst: str
     role: Role
@@ -39,7 +39,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """The name in rates and logs."""
+        """Return the name in rate limits and logs."""
         return "anybody" if self.token is None else self.token.id
 
 
@@ -81,7 +81,7 @@ class Service:
         self._verifying: asyncio.Future[Verification] | None = None
 
     def sweep(self) -> None:
-        """Remove the spooled bodies of a service that was killed; none may be running."""
+        """Remove spooled bodies of a service that was killed; no service may be running."""
         with contextlib.suppress(FileNotFoundError):
             for path in self.incoming.iterdir():
                 path.unlink(missing_ok=True)
@@ -89,7 +89,7 @@ class Service:
     # ---------------------------------------------------------------------------------- callers
 
     def admit(self, header: str | None, address: str) -> Caller:
-        """The caller that an Authorization header proves; failed attempts are rate limited."""
+        """Authenticate the caller by an Authorization header; failed attempts are rate limited."""
         try:
             return self._authenticate(_bearer(header))
         except AccessDenied:
@@ -106,13 +106,13 @@ class Service:
         raise AccessDenied("this dataset needs a token", hint)
 
     def is_still_good(self, caller: Caller) -> bool:
-        """Whether a caller who was admitted before would still be."""
+        """Whether a caller who was admitted before would still be admitted."""
         if caller.token is None:
             return self.book.is_open
         return self.book.is_good(caller.token.id)
 
     def session(self, caller: Caller) -> Session:
-        """The session of a caller; sessions keep no state but caches."""
+        """Return the session of a caller; sessions keep no state except caches."""
         limit = None if caller.token is None else self.book.limit_of(caller.analyst)
         with self._lock:
             session = self._sessions.get((caller.analyst, limit))
@@ -125,7 +125,7 @@ class Service:
         return session
 
     def me(self, caller: Caller) -> Me:
-        """The caller and what they may spend."""
+        """Return the caller and what they may spend."""
         token = caller.token
         return Me(
             analyst=caller.analyst,
@@ -138,7 +138,7 @@ class Service:
     # ---------------------------------------------------------------------------------- asking
 
     def quote(self, caller: Caller, query: Query | str, *, t: int | None = None) -> Quote:
-        """What an answer would cost and how wide it would be; free, and it touches no record."""
+        """Return the cost and the width of an answer; free, and reads no record."""
         session = self.session(caller).at(t)
         asked = self._parse(caller, query)
         self._owe(caller, [asked])
@@ -147,7 +147,7 @@ class Service:
     def ask(
         self, caller: Caller, query: Query | str, *, t: int | None = None, key: str | None = None
     ) -> Result:
-        """Charge and answer, by the rules that hold for every way in."""
+        """Charge and answer, by the rules that apply to every interface."""
         session = self.session(caller).at(t)
         asked = self._parse(caller, query)
         with self._turn(caller, [asked]):
@@ -162,7 +162,7 @@ class Service:
         t: int | None = None,
         key: str | None = None,
     ) -> tuple[Result, ...]:
-        """All of them at one round, or none, by the same rules; each counts as one request."""
+        """Answer all at one round, or none, by the same rules; each counts as one request."""
         if not 1 <= len(queries) <= MOST_QUERIES:
             raise InvalidInput("queries", f"1 to {MOST_QUERIES:,} queries", len(queries))
         session = self.session(caller).at(t)
@@ -172,7 +172,7 @@ class Service:
 
     @contextmanager
     def _turn(self, caller: Caller, asked: Sequence[Query]) -> Iterator[None]:
-        """Limit how many asks run at once that evaluate a model, or read the records many times.
+        """Limit the number of running asks that evaluate a model or read the records many times.
 
         They take processes and minutes. A turn lasts until the answer is released, so that free
         turns do not reveal how long an evaluation took.
@@ -185,7 +185,7 @@ class Service:
             yield
 
     def weigh(self, caller: Caller, characters: int) -> None:
-        """Rate limit the characters of long queries, as parsing them is work."""
+        """Rate limit the characters of long queries, because parsing them is work."""
         if characters > _LONG:
             self._long.take(caller.name)
             self._long.owe(caller.name, characters - 1)
@@ -197,15 +197,15 @@ class Service:
         return query_of(query)
 
     def _owe(self, caller: Caller, asked: Sequence[Query]) -> None:
-        """A request with many queries counts as many requests."""
+        """Count a request with many queries as many requests."""
         self.rates.owe(caller.name, sum(map(_size, asked)) - 1)
 
     # ---------------------------------------------------------------------------------- verifying
 
     async def verify(self) -> Verification:
-        """Replay everything; requests that come meanwhile get the same result.
+        """Replay everything; concurrent requests get the same result.
 
-        Only the replay has a thread: many that waited in threads of their own would leave none.
+        Only the replay has a thread: if each waiting request had its own, none would be left.
         """
         if self._verifying is None:
             self._verifying = asyncio.ensure_future(run_in_threadpool(self.dataset.verify))
@@ -232,12 +232,12 @@ def _is_slow(query: Query) -> bool:
 
 
 def _size(query: Query) -> int:
-    """How many queries it is made of."""
+    """Return the number of queries that it consists of."""
     return len(query.candidates) if isinstance(query, Select) else 1
 
 
 def _bearer(header: str | None) -> str | None:
-    """The token in an Authorization header."""
+    """Return the token in an Authorization header."""
     if header is None:
         return None
     scheme, _, token = header.partition(" ")

@@ -1,7 +1,7 @@
-"""Tokens: who may call, in which role, until when, and how much they may spend.
+"""Tokens: callers, their roles, expiry and spending limits.
 
-A token is 256 random bits, so its SHA-256 can be kept as it is: there is nothing to guess, and no
-slow hash is needed. Only the hash is kept. The part before the secret is the id in the file.
+A token is 256 random bits, so its plain SHA-256 can be stored: there is nothing to guess, and no
+slow hash is needed. Only the hash is stored. The part before the secret is the ID in the file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ State: TypeAlias = Literal["valid", "expired", "revoked"]
 
 @dataclass(frozen=True, repr=False)
 class Token(Shown):
-    """What is stored of a token; its text is not. Times are text, in UTC.
+    """The stored part of a token, without its text. Times are text, in UTC.
 
     ``limit`` is the share of the budget that its analyst may spend in all.
     """
@@ -90,7 +90,7 @@ class TokenBook:
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """All that were ever created, in order."""
+        """Return all tokens ever created, in order."""
         return tuple(line.token for line in self._read().values())
 
     @property
@@ -105,7 +105,7 @@ class TokenBook:
     def create(
         self, analyst: str, role: Role, *, seconds: float | None, limit: float | None = None
     ) -> tuple[Token, str]:
-        """A new token and its text, which is shown only now; None ``seconds`` never expire."""
+        """Create a token; its text is shown only now. ``seconds`` of None never expire."""
         check_text("analyst", analyst)
         if role not in ROLES:
             raise InvalidInput("role", f"one of {', '.join(ROLES)}", role)
@@ -131,7 +131,7 @@ class TokenBook:
         return token, f"hf_{number}_{secret}"
 
     def limit_of(self, analyst: str) -> float | None:
-        """The share that an analyst may spend: the smallest of their valid tokens."""
+        """Return the share that an analyst may spend: the smallest of their valid tokens."""
         limits = [
             line.token.limit
             for line in self._read().values()
@@ -159,14 +159,14 @@ class TokenBook:
         return line.token
 
     def is_good(self, number: str) -> bool:
-        """Whether the token of that id is still valid."""
+        """Whether the token of that ID is still valid."""
         line = self._read().get(number)
         return line is not None and self.state(line.token) == "valid"
 
     def find(self, text: str) -> Token:
-        """The token that a text proves, or AccessDenied.
+        """Return the token that a text proves, or raise AccessDenied.
 
-        Hashes are compared in constant time, and an unknown id takes as long as a wrong secret.
+        Hashes are compared in constant time, and an unknown ID takes as long as a wrong secret.
         """
         match = _WRITTEN.fullmatch(text)
         number, secret = ("", "") if match is None else (match[1], match[2])
@@ -183,7 +183,7 @@ class TokenBook:
     # ------------------------------------------------------------------------------- the file
 
     def _read(self) -> dict[str, _Line]:
-        """The tokens as they are now; the file is read again when it has changed."""
+        """Return the current tokens; the file is read again when it has changed."""
         try:
             found = self._path.stat()
         except FileNotFoundError:
@@ -235,5 +235,5 @@ def _line(kept: Mapping[str, Any]) -> _Line:
 
 
 def _unreadable(reason: str) -> StorageFailed:
-    """Without the file no caller can be authenticated."""
+    """Return the error for an unreadable file: no caller can be authenticated without it."""
     return StorageFailed(f"reading {FILE}", reason, "all access is denied until it is repaired")

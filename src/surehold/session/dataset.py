@@ -279,7 +279,7 @@ def create(
     doing = f"creating {target}"
     try:
         with files.stored(doing, kept=False):
-            files.make_folder(making)  # who can read records can void the promise
+            files.make_folder(making)  # anyone who can read records can void the promise
             files.make_folder(making / segments.FOLDER)
             Ledger.create(making, uuid.uuid4().hex, checked, schema)
             files.sync_folder(making)
@@ -298,7 +298,7 @@ def open(path: str | Path) -> Dataset:
 def repair_witness(
     path: str | Path, head: str | None, progress: Callable[[int], None] | None = None
 ) -> Verification:
-    """Verify a dataset whose witness is missing or can't be read, and make the witness anew.
+    """Verify a dataset whose witness is missing or unreadable, and rebuild the witness.
 
     Without its witness nothing in a folder can tell an older copy of the ledger from the newest.
     So ``head`` is one that was noted elsewhere, which has to be in the ledger; None if there is

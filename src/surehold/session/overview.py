@@ -116,7 +116,7 @@ class Overview:
 
     @property
     def transcript(self) -> Transcript:
-        """All answers of the dataset so far, whoever asked."""
+        """Return all answers of the dataset so far, of all analysts."""
         return self.transcript_of(None)
 
     def transcript_of(self, analyst: str | None) -> Transcript:

@@ -358,7 +358,7 @@ RESULTS: Mapping[str, type[Result]] = MappingProxyType(
 
 
 def _shortened(text: str) -> str:
-    """A selection among many candidates is longer than anybody reads."""
+    """A selection among many candidates is longer than anyone reads."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text):,} characters)"
 
 

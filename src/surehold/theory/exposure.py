@@ -60,7 +60,7 @@ class Extremes:
 
 @dataclass(frozen=True, eq=False)
 class Exposure:
-    """Pieces of records that are exposed alike, in order of arrival.
+    """Pieces of records with the same exposure, in order of arrival.
 
     ``unit`` is mu^2 sigma^2 of each record of a piece, ``records`` their number, and ``reach`` the
     sum over them of ``max Delta_t`` over the rounds t >= s at which a query may be asked (for a
@@ -91,7 +91,7 @@ class Exposure:
         return as_floats(0.5 * self.unit / sigma**2)
 
     def coarse(self) -> Exposure:
-        """A few hundred pieces that behave alike: for finding constants, never for a result."""
+        """Approximate by a few hundred pieces: for finding constants, never for a result."""
         if self.unit.size <= 2 * _COARSE_PIECES:
             return self
         logs = np.log(self.unit)

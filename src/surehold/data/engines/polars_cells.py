@@ -28,11 +28,11 @@ Floats: TypeAlias = NDArray[np.float64]
 Located: TypeAlias = Callable[[pl.DataFrame], Cells]
 
 _BLOCK = 1 << 17
-"""Records that are looked at at once: so few that their numbers stay in a cache, and so many that
-calls, and turns of the interpreter's lock, take little of the time."""
+"""Records per block: few enough that their numbers stay in a cache, and enough that calls, and
+switches of the interpreter's lock, take little of the time."""
 _BATCH = 1 << 19
-"""Records that are counted at once. So many integers of at most 2^32 have sums of at most 2^51, and
-so has every part of them: below 2^53, where doubles are exact in whatever order they are added."""
+"""Records per count. The sum of this many integers of at most 2^32 is at most 2^51, and so is every
+partial sum: below 2^53, where doubles are exact in any order of addition."""
 _LANES = 8
 _WIDEST_TABLE = 1 << 16
 _EXACT_INTEGERS = 2.0**53

@@ -104,7 +104,7 @@ class SharedBytes:
         if self.size < size:
             size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
             if hasattr(os, "posix_fallocate"):
-                # With its blocks: writing where there is no room for them kills the process.
+                # Allocate its blocks too: writing where there are none kills the process.
                 os.posix_fallocate(self.handle, 0, size)
             else:
                 os.ftruncate(self.handle, size)

@@ -12,10 +12,10 @@ from surehold.data.process.crew import Crew, Loaded
 from surehold.errors import InvalidInput
 
 CELLS = (64, 512, 4096, 65536)
-"""How many records a model is called on at a time. So many that the shape of a call does not show
-in the last bit, and all multiples of what vector instructions take."""
+"""Records per call of a model: enough that the shape of a call does not affect the last bit, and
+multiples of what vector instructions take."""
 FEW = (1, 8)
-"""Of which a model is given so few at a time that needs much time or memory for each."""
+"""Records per call of a model that needs much time or memory for each."""
 MOST_NUMBERS = 1 << 22
 """Records times columns of a cell, unless it is of the smallest size."""
 MOST_TEXTS = 1 << 12

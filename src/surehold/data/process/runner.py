@@ -238,7 +238,7 @@ _STORED: dict[ColumnType, tuple[type[pl.DataType], ...]] = {
 def _checked(blocks: Iterable[pl.DataFrame], features: Schema) -> Iterator[pl.DataFrame]:
     """Check columns and types, without looking at a record."""
     for block in blocks:
-        schema = block.schema  # made anew each time
+        schema = block.schema  # built each time
         for name, kind in features:
             found = schema.get(name)
             if found is None or not any(found == stored for stored in _STORED[kind]):

@@ -135,7 +135,7 @@ class Worker:
             evaluate_cells(model, block, self._filling(cell), want, notes, cell)
         except (
             BaseException
-        ):  # what it says may depend on who else uses the machine; nobody is told
+        ):  # its message may depend on the load of the machine, so it is not reported
             return {"failed": message["job"]}
         return {"done": message["job"]}
 

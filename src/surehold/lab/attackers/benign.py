@@ -1,4 +1,4 @@
-"""Analysts who mean no harm, on features some of which do know something of the label."""
+"""Benign analysts, on features some of which are informative."""
 
 from __future__ import annotations
 

@@ -109,12 +109,11 @@ class _ThresholdoutGuard(Guard):
 
 
 class GuessAndCheck(Defender):
-    """A guess from one half is reported if the other half confirms it; else that half's, rounded.
+    """Report a guess from one half if the other half confirms it; else that half's value, rounded.
 
-    Even records give the guess, odd ones check it. A guess that is confirmed costs next to nothing,
-    one that fails costs as much as its rounded correction reveals; when all is used up the width
-    would exceed alpha, and it stops. The union bound is over all transcripts, so it holds whoever
-    asks and whenever.
+    Even records give the guess, odd ones check it. A confirmed guess costs almost nothing, a failed
+    one as much as its rounded correction reveals; once the width would exceed alpha, it stops. The
+    union bound is over all transcripts, so it holds for any analyst at any time.
     """
 
     name = "guess-and-check"

@@ -317,7 +317,7 @@ def classifier(call: Call) -> list[Value]:
 
 
 def regressor(targets: str) -> Rule:
-    """So many numbers for each record as an attribute says."""
+    """Return as many numbers per record as an attribute says."""
 
     def rule(call: Call) -> list[Value]:
         call.only(1)

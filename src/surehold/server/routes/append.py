@@ -48,7 +48,7 @@ async def append(
     again: Annotated[bool, Query(description="Keep them even if they came before.")] = False,
     key: KeyHeader = None,
 ) -> Reply:
-    """Add records: all of them are kept, durably, or none. The content type says the format."""
+    """Append records: all of them are stored durably, or none. The content type is the format."""
     kind = check_type(request, [JSON, *FORMATS])
     most = service.settings.json_bytes if kind == JSON else service.settings.append_bytes
     check_length(request, most)
@@ -61,7 +61,7 @@ async def append(
 
 
 async def _spool(request: Request, path: Path, most: int, service: Service) -> None:
-    """Write the body to a file beside the records, as private as they are, a megabyte at a time."""
+    """Write the body to a file next to the records, equally private, a megabyte at a time."""
     waiting = bytearray()
     await run_in_threadpool(_write, path, b"", "xb")
     async for piece in receive(request, most, service.settings):
@@ -73,7 +73,7 @@ async def _spool(request: Request, path: Path, most: int, service: Service) -> N
 
 
 def _write(path: Path, content: bytes, mode: str = "r+b") -> None:
-    """Write at the end of a file; one that is gone is not created again without its records."""
+    """Append to a file; do not create a missing one again without its records."""
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with path.open(mode) as file:

@@ -1,4 +1,4 @@
-"""Routes that spend, and the models that are asked about."""
+"""Routes that spend budget, and the models they refer to."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def ask(
 async def ask_many(
     body: AskManyBody, service: Served, caller: Called, threads: Threads, key: KeyHeader = None
 ) -> Reply:
-    """Several queries at one round, all or none, in one pass over the data."""
+    """Ask several queries at one round, all or none, in one pass over the data."""
 
     def answer() -> Reply:
         asked = [query_of(one, service.dataset) for one in body.queries]
@@ -69,7 +69,7 @@ async def ask_many(
 async def select(
     body: SelectBody, service: Served, caller: Called, threads: Threads, key: KeyHeader = None
 ) -> Reply:
-    """Choose the best of several queries, at one price however many there are."""
+    """Choose the best of several queries, at one price for any number of them."""
 
     def answer() -> Reply:
         asked = _selection(body, service)
@@ -104,7 +104,7 @@ def _selection(body: SelectBody, service: Service) -> queries.Select:
     responses=gives(KeptModel, *WITH_BODY, 501),
 )
 async def keep_model(request: Request, service: Served, caller: Called) -> Reply:
-    """Upload an ONNX model; queries name it by the name that comes back."""
+    """Upload an ONNX model; queries refer to it by the returned name."""
     check_type(request, [BYTES])
     most = service.settings.model_bytes
     check_length(request, most)

@@ -38,7 +38,7 @@ class Watch:
         self._is_over = False
 
     async def end(self) -> None:
-        """End all streams: the service stops."""
+        """End all streams, because the service stops."""
         self._is_over = True
         if self._task is not None:
             self._task.cancel()
@@ -46,14 +46,14 @@ class Watch:
             self._changed.notify_all()
 
     def leave(self, caller: Caller) -> None:
-        """A watcher has gone; without any, polling stops."""
+        """Remove a watcher; without any, polling stops."""
         self.watchers.give_back(caller.name)
         if not self.watchers.taken and self._task is not None:
             self._task.cancel()
             self._task = None
 
     async def events(self, caller: Caller) -> AsyncIterator[str]:
-        """The present status, then every later one, while the caller's token is good."""
+        """Yield the present status, then every later one, while the caller's token is valid."""
         until = time.monotonic() + self._service.settings.stream_seconds
         if self._task is None or self._task.done():
             self._latest = None
@@ -101,7 +101,7 @@ class Stream(StreamingResponse):
         super().__init__(watch.events(caller), media_type="text/event-stream", headers=headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until it ends, or the client has gone."""
+        """Send until it ends, or the client has disconnected."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -121,5 +121,5 @@ class Stream(StreamingResponse):
     },
 )
 async def events(request: Request, caller: Called) -> StreamingResponse:
-    """The status now, and after every append and answer."""
+    """Stream the status now, and after every append and answer."""
     return Stream(request.app.state.watch, caller)

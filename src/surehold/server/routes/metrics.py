@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: what the service does, and where the dataset stands."""
+"""Metrics for Prometheus: the service's activity, and the status of the dataset."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class Metrics:
         }
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request; its seconds have to be those of a slot already."""
+        """Count a request; its seconds must already be rounded up to a slot."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
     def count_call(self, tool: str, outcome: str) -> None:
-        """Count a call of a tool."""
+        """Count a tool call."""
         self._calls.labels(tool, outcome).inc()
 
     def count_late(self) -> None:
@@ -72,7 +72,7 @@ class Metrics:
         self._late.inc()
 
     def text(self, status: Status, streams: int) -> bytes:
-        """All metrics, in Prometheus' text format."""
+        """Return all metrics, in Prometheus' text format."""
         values = {
             "records": status.n,
             "answers": status.answers,
@@ -100,7 +100,7 @@ class Metrics:
     },
 )
 def metrics(request: Request, service: Served) -> PlainTextResponse:
-    """Counters and gauges for Prometheus."""
+    """Return counters and gauges for Prometheus."""
     counted: Metrics = request.app.state.metrics
     text = counted.text(service.dataset.status(), request.app.state.watch.watchers.taken)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")

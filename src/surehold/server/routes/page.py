@@ -15,7 +15,7 @@ router = APIRouter(include_in_schema=False)
 
 
 def shell() -> FileResponse:
-    """The page; which view it shows is in its address."""
+    """Return the page; its address says which view it shows."""
     return FileResponse(FOLDER / "index.html", media_type="text/html; charset=utf-8")
 
 
@@ -24,5 +24,5 @@ for _view in VIEWS:
 
 
 def files() -> StaticFiles:
-    """Scripts, styles, and the charting library with its licence."""
+    """Return scripts, styles, and the charting library with its licence."""
     return StaticFiles(directory=FOLDER / "static")

@@ -1,4 +1,4 @@
-"""Routes that read: they cost nothing, change nothing, and touch no record."""
+"""Routes that read: they cost nothing, change nothing, and read no record."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["look"])
 
 @router.get("/me", openapi_extra=VIEWER, responses=gives(Me, *USUAL))
 def me(service: Served, caller: Called) -> Reply:
-    """Who you are to the service, and what you may spend."""
+    """Return the caller's name, role and spending limit."""
     return reply(service.me(caller))
 
 
 @router.get("/schema", openapi_extra=VIEWER, responses=gives(dict[str, str], *USUAL))
 def schema(service: Served) -> Reply:
-    """The columns and their types."""
+    """Return the columns and their types."""
     return reply(service.dataset.columns)
 
 
 @router.get("/status", openapi_extra=VIEWER, responses=gives(Status, *USUAL))
 def status(service: Served) -> Reply:
-    """Where the dataset stands."""
+    """Return the status of the dataset."""
     return reply(service.dataset.status())
 
 
 @router.get("/plan", openapi_extra=VIEWER, responses=gives(Plan, *USUAL))
 def plan(service: Served) -> Reply:
-    """What was fixed before the first answer."""
+    """Return the plan, fixed before the first answer."""
     return reply(service.dataset.plan.to_dict())
 
 
 @router.get("/outlook", openapi_extra=VIEWER, responses=gives(Outlook, *USUAL))
 def outlook(service: Served) -> Reply:
-    """What the rest of the budget buys: now, evenly from now on, or at the end."""
+    """Return what the rest of the budget buys: now, evenly from now on, or at the end."""
     return reply(service.dataset.outlook())
 
 
 @router.get("/rounds", openapi_extra=VIEWER, responses=gives(schemas.Rounds, *USUAL))
 def rounds(service: Served) -> Reply:
-    """The rounds at which answers were given, and what they cost."""
+    """Return the rounds at which answers were given, and what they cost."""
     return reply({"rounds": [one.to_dict() for one in service.dataset.rounds]})
 
 
 @router.get("/growth", openapi_extra=VIEWER, responses=gives(schemas.Grown, *USUAL))
 def growth(service: Served) -> Reply:
-    """How the data grew, in at most 500 points."""
+    """Return how the data grew, in at most 500 points."""
     return reply({"growth": [point.to_dict() for point in service.dataset.growth()]})
 
 
@@ -71,7 +71,7 @@ def comparison(
     n: Number = None,
     batches: Annotated[int | None, Query(ge=0, le=_MOST_BATCHES)] = None,
 ) -> Reply:
-    """The same problem put to every certificate, as `surehold plan --compare` does."""
+    """Compare all certificates for the same problem, like `surehold plan --compare`."""
     from surehold.planning import compare  # it loads scipy, which a service can start without
 
     entries = compare(beta=beta, alpha=alpha, queries=queries, n0=n0, n=n, batches=batches)
@@ -80,7 +80,7 @@ def comparison(
 
 @router.get("/models", openapi_extra=VIEWER, responses=gives(schemas.Models, *USUAL))
 def models(service: Served) -> Reply:
-    """The models that were uploaded."""
+    """List the uploaded models."""
     return reply({"models": [model.to_dict() for model in service.dataset.models]})
 
 
@@ -95,10 +95,10 @@ def transcript(
     contains: Annotated[str, Query(max_length=1000)] = "",
     newest: bool = False,
 ) -> Reply:
-    """The answers so far, a page at a time, oldest or newest first.
+    """Return the answers so far, page by page, oldest or newest first.
 
-    Entries number everything that happens, so answers' numbers have gaps. Give `next` as `after`,
-    or with `newest` as `before`, for the next page.
+    Entries number everything that happens, so the numbers of answers have gaps. Pass `next` as
+    `after`, or with `newest` as `before`, for the next page.
     """
     page = service.dataset.transcript_of(analyst).page
     return reply(
@@ -110,7 +110,7 @@ def transcript(
     "/transcript/{entry}", openapi_extra=VIEWER, responses=gives(schemas.Result, *USUAL, 404)
 )
 def answer(service: Served, entry: Annotated[int, Path(ge=1, le=LARGEST)]) -> Reply:
-    """One answer by the number of its entry."""
+    """Return one answer by the number of its entry."""
     found = service.dataset.transcript.entry(entry)
     if found is None:
         raise RequestRefused(404, "that entry is not an answer", "GET /v1/transcript lists them")
@@ -119,7 +119,7 @@ def answer(service: Served, entry: Annotated[int, Path(ge=1, le=LARGEST)]) -> Re
 
 @router.post("/quote", openapi_extra=VIEWER, responses=gives(Quote, *WITH_BODY, 409, 501))
 def quote(body: schemas.QuoteBody, service: Served, caller: Called) -> Reply:
-    """What an answer would cost and how wide it would be. Free; no record is touched."""
+    """Quote the cost and the width of an answer. Free; reads no record."""
     asked = schemas.query_of(body.query, service.dataset)
     return reply(service.quote(caller, asked, t=body.round))
 
@@ -128,13 +128,13 @@ def quote(body: schemas.QuoteBody, service: Served, caller: Called) -> Reply:
 def room(
     service: Served, caller: Called, t: Annotated[int, Query(alias="round", ge=0, le=LARGEST)]
 ) -> Reply:
-    """How many answers the caller has left at a round, whether or not it is there yet."""
+    """Return how many answers the caller has left at a round, even a future one."""
     return reply({"round": t, "answers_left": service.session(caller).answers_left(t)})
 
 
 @router.post("/hold", openapi_extra=VIEWER, responses=gives(schemas.Held, *WITH_BODY, 409))
 def hold(body: schemas.HoldBody, service: Served, caller: Called) -> Reply:
-    """Whether a round may be held. The service keeps no state: send `round` with each request."""
+    """Check that a round may be held. The service keeps no state: send `round` each time."""
     session = service.session(caller).at(body.round)
     t = service.dataset.present_round if body.round is None else body.round
     return reply({"round": t, "answers_left": session.answers_left(t)})
