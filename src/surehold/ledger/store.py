@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, cast
 
 from surehold.errors import LedgerCorrupt
@@ -16,11 +17,6 @@ _ANSWERS: tuple[Kind, ...] = ("answer", "derived")
 _KEYED: tuple[Kind, ...] = (*_ANSWERS, "append", "charge")
 _ENTRY = "SELECT seq, kind, body, hash FROM entries"
 _COLUMNS = "entries.seq, kind, body, hash"
-_FIND = " UNION ALL ".join(
-    f"SELECT question, {i}, {table}.seq, {_COLUMNS} FROM {table} "
-    f"LEFT JOIN entries USING (seq) WHERE question IN ({{marks}})"
-    for i, table in enumerate(("asked", "charged"))
-)
 _SPENDING = "SELECT analyst, units, answers FROM spending"
 
 
@@ -104,8 +100,7 @@ class QuestionIndex(EntryTable):
         found: tuple[dict[bytes, Entry], dict[bytes, Entry]] = ({}, {})
         for start in range(0, len(questions), _PAGE):
             page = questions[start : start + _PAGE]
-            marks = ", ".join(f"?{i + 1}" for i in range(len(page)))
-            for question, is_charge, seq, *row in self._rows(_FIND.format(marks=marks), *page):
+            for question, is_charge, seq, *row in self._rows(_find(len(page)), *page):
                 kinds = ("charge",) if is_charge else _ANSWERS
                 found[is_charge][question] = _indexed(seq, row, kinds)
         return found
@@ -257,6 +252,17 @@ def _entry(row: tuple[Any, ...]) -> Entry:
     if not (isinstance(kind, str) and isinstance(body, str) and isinstance(digest, bytes)):
         raise LedgerCorrupt(WHAT, "it is not kept as it was written", seq)
     return Entry(seq, cast("Kind", kind), body, digest)
+
+
+@cache
+def _find(questions: int) -> str:
+    """The statement that looks up this many questions among answers (0) and charges (1)."""
+    marks = ", ".join(f"?{i + 1}" for i in range(questions))
+    return " UNION ALL ".join(
+        f"SELECT question, {i}, {table}.seq, {_COLUMNS} FROM {table} "
+        f"LEFT JOIN entries USING (seq) WHERE question IN ({marks})"
+        for i, table in enumerate(("asked", "charged"))
+    )
 
 
 def _indexed(seq: int, row: Sequence[Any], kinds: tuple[Kind, ...]) -> Entry:

@@ -240,33 +240,33 @@ class Session(Overview):
         Every refusal comes first, and the charge is durable before any record is touched. If the
         ask is cut off after that, asking the same again gives the answer without another charge.
         """
-        ledger = self._ledger
-        step = self._admission.decide(ledger, questions, held=self._held, list_key=list_key)
-        answered: dict[Asked, Entry] = {}
-        if step.due:
-            self._evaluator.prepare(step.due)
+        evaluator = self._evaluator
+        step = self._admission.decide(self._ledger, questions, held=self._held, list_key=list_key)
+        drawn = evaluator.evaluate_known(step.due)
+        if drawn is None:
+            evaluator.prepare(step.due)
             with self._data.in_flight.hold(step.due):
-                step, answered = self._evaluate(questions, step, progress, list_key)
-        elif step.new_keys:
-            with ledger.writing() as draft:
-                step = self._admission.confirm(draft, questions, step, list_key)
-                self._settle(draft, questions, step, {})
+                step, answered = self._evaluate(questions, step, {}, progress, list_key)
+            return self._results(step, answered)
+        answered = {}
+        if step.due or step.new_keys:
+            step, answered = self._evaluate(questions, step, drawn, progress, list_key)
         return self._results(step, answered)
 
     def _evaluate(
         self,
         questions: Sequence[Question],
         planned: Step,
+        drawn: Mapping[Asked, dict[str, Any]],
         progress: Progress | None,
         list_key: str | None,
     ) -> tuple[Step, dict[Asked, Entry]]:
         """Charge, evaluate and answer; others may have been first, so decide once more.
 
-        If all sums are at hand no record is touched, and charge and answer are one step. Otherwise
+        What is ``drawn`` already touched no record, so charge and answer are one step. Otherwise
         the answer is held back before it is committed, not after: others see commits.
         """
         ledger, evaluator = self._ledger, self._evaluator
-        drawn = evaluator.evaluate_known(planned.due) or {}
         expected = None if drawn else evaluator.expected_seconds(planned.due)
         with ledger.writing() as draft:
             step = self._admission.confirm(draft, questions, planned, list_key)
