@@ -335,7 +335,7 @@ def test_every_class_of_errors_has_a_status():
         assert status_of(denied) == status
         assert ("WWW-Authenticate" in headers_of(denied)) is (status == 401)
     refused = errors.RequestRefused(429, "a", "b", 2.4)
-    assert (status_of(refused), headers_of(refused)) == (429, {"Retry-After": "2"})
+    assert (status_of(refused), headers_of(refused)) == (429, {"Retry-After": "3"})
     assert status_of(unexpected()) == 500
 
 

@@ -5,8 +5,9 @@ import threading
 import pytest
 
 import surehold as sh
-from support.runtime import exhausted, made, opened, records
+from support.runtime import exhausted, made, opened, records, warm
 from surehold.data.record_store import RecordStore
+from surehold.session.evaluation import Evaluator
 
 
 def in_threads(*works) -> list:
@@ -165,3 +166,31 @@ def test_a_second_connection_sees_what_the_first_wrote(clinic, session) -> None:
         assert other.status().answers_left == clinic.status().answers_left
         assert len(other.transcript) == 1
         assert other.status().head == clinic.status().head
+
+
+def test_noise_for_a_question_that_another_process_charged_elsewhere_is_not_used(
+    tmp_path, monkeypatch
+) -> None:
+    """Its sum was known here, but its key stands by now for a charge at another round."""
+    with made(tmp_path / "clinic", count=600) as mine, opened(tmp_path / "clinic") as other:
+        session = mine.session()
+        first = session.at(500).ask("age > 30")
+        warm(mine, "age > 40")
+        real = Evaluator.evaluate_known
+
+        def charge_elsewhere(evaluator, due):
+            drawn = real(evaluator, due)
+            assert drawn  # the sum is known
+            monkeypatch.setattr(Evaluator, "evaluate_known", real)
+            monkeypatch.setattr(Evaluator, "evaluate", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):  # after its charge, before its answer
+                other.session("other").at(500).ask("age > 40", key="k")
+            monkeypatch.undo()
+            return drawn
+
+        monkeypatch.setattr(Evaluator, "evaluate_known", charge_elsewhere)
+        answer = session.ask("age > 40", key="k")
+        assert (answer.round, answer.analyst) == (500, "other")
+        assert len(mine.transcript) == 2
+        assert answer.charge == first.charge
+        mine.verify()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import traceback
 from collections.abc import Mapping, Sequence
@@ -40,7 +41,7 @@ def headers_of(error: SureholdError) -> dict[str, str]:
     if isinstance(error, errors.AccessDenied) and error.status == 401:
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(error, errors.RequestRefused) and error.retry_after is not None:
-        return {"Retry-After": str(max(1, round(error.retry_after)))}
+        return {"Retry-After": str(max(1, math.ceil(error.retry_after)))}
     if isinstance(error, errors.StorageFailed | errors.EvaluationFailed):
         return {"Retry-After": "1"}
     return {}
