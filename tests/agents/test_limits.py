@@ -84,9 +84,9 @@ def test_every_query_of_a_list_counts(clinic):
 def test_each_call_has_its_line_and_is_counted(clinic, log):
     with running_tools(clinic) as run:
         token = run.token("analyst", "ann")
-        answered = call(run.url, "ask", token, query="age > 51")
+        answered = call(run.url, "ask", token, query="age > 51.0625")
         refused = call(run.url, "ask", token, query="age > 'secret'")
-        denied = call(run.url, "ask", query="age > 51")
+        denied = call(run.url, "ask", query="age > 51.0625")
         lines = [log.of(got) for got in (answered, refused, denied)]
         text = send(run.url, "GET", "/metrics", token=token).content.decode()
     assert [line.get("tool") for line in lines] == ["ask", "ask", None]
@@ -94,7 +94,7 @@ def test_each_call_has_its_line_and_is_counted(clinic, log):
     assert [line["status"] for line in lines] == [200, 200, 401]
     assert {line["route"] for line in lines} == {"/mcp"}
     assert (lines[0]["analyst"], lines[0]["role"]) == ("ann", "analyst")
-    assert "51" not in json.dumps(lines[0])
+    assert "51.0625" not in json.dumps(lines[0])
     assert "secret" not in json.dumps(log())
     assert 'surehold_tool_calls_total{outcome="answered",tool="ask"} 1.0' in text
     assert 'surehold_tool_calls_total{outcome="InvalidQuery",tool="ask"} 1.0' in text

@@ -257,7 +257,7 @@ def test_every_source_is_in_the_table():
     found = {
         type(source)
         for form in FORMS.values()
-        for outer in noisy_answers.sources_of(form)
+        for outer in form.sources
         for source in sources(outer)
     }
     assert found == concrete(Source)
@@ -283,7 +283,7 @@ def measures():
     """All model measures of the table: what a runner is made of, and the measure."""
     found = {}
     for form in FORMS.values():
-        for outer in noisy_answers.sources_of(form):
+        for outer in form.sources:
             for source in sources(outer):
                 if isinstance(source, package.ModelMeasure):
                     tally = scores._Tally(source)
@@ -410,7 +410,7 @@ def neighbours(dataset):
 @pytest.fixture(scope="module")
 def everything():
     """What every source of every query comes to on every dataset."""
-    flat = [source for form in FORMS.values() for source in noisy_answers.sources_of(form)]
+    flat = [source for form in FORMS.values() for source in form.sources]
     assert len({source.canonical for source in flat}) <= len(flat)
     with pytest.MonkeyPatch.context() as patch:
         found = {
@@ -535,7 +535,7 @@ def test_a_gradient_moves_by_two_over_t_at_most(name):
 def test_the_order_of_records_does_not_matter(everything, monkeypatch):
     """So that looking at sorted datasets was enough."""
     generator = random.Random(2)
-    flat = [source for form in FORMS.values() for source in noisy_answers.sources_of(form)]
+    flat = [source for form in FORMS.values() for source in form.sources]
     for dataset in generator.sample(list(everything), 20):
         shuffled = list(dataset)
         generator.shuffle(shuffled)
@@ -546,12 +546,7 @@ def test_the_order_of_records_does_not_matter(everything, monkeypatch):
 
 def test_the_stub_is_as_the_runner(everything):
     """The same integers through processes, for one dataset with all of the universe in it."""
-    flat = [
-        source
-        for name, form in FORMS.items()
-        if TABLE[name].models
-        for source in noisy_answers.sources_of(form)
-    ]
+    flat = [source for name, form in FORMS.items() if TABLE[name].models for source in form.sources]
     data = RecordStore(SimpleNamespace(folder=Path(), store=None))
     data._engine.extend(frame_of(UNIVERSE))
     real = data.exact(flat, len(UNIVERSE))

@@ -41,7 +41,6 @@ from surehold.mechanisms import to_float
 from surehold.queries import FitForm, NumberForm, SelectForm, form_of
 from surehold.session import session as sessions
 from surehold.session.dataset import Dataset
-from surehold.session.noisy_answers import sources_of
 
 AGES = (5, 20, 50, 80, 95)
 FAULTS = (
@@ -239,7 +238,7 @@ class Machine(RuleBasedStateMachine):
         dataset = self.open[which][0]
         forms = [(form_of(text, dataset._ledger.schema), round) for text, round in due]
         return all(
-            sources_of(form) and dataset._data.known(sources_of(form), round) is not None
+            form.sources and dataset._data.known(form.sources, round) is not None
             for form, round in forms
         )
 

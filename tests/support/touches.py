@@ -15,7 +15,6 @@ from surehold.data.calibration import MadeUp
 from surehold.data.engines.polars_engine import PolarsEngine
 from surehold.data.record_store import RecordStore
 from surehold.queries import form_of
-from surehold.session.noisy_answers import sources_of
 
 READS = ("_sums", "_cell_sums", "_pair_statistic", "frame")
 
@@ -84,7 +83,7 @@ class Touches:
     def covered(self, data: RecordStore, round: int) -> set[str]:
         """What was charged at a round: queries, and the sources that they need."""
         forms = [form_of(text, data._ledger.schema) for text in charged(data._ledger.folder, round)]
-        sources = {source.canonical for form in forms for source in sources_of(form)}
+        sources = {source.canonical for form in forms for source in form.sources}
         return sources | {form.canonical for form in forms}
 
 

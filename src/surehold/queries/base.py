@@ -37,6 +37,11 @@ class Form(ABC):
 
     @property
     @abstractmethod
+    def sources(self) -> tuple[Source, ...]:
+        """What it needs of the snapshot."""
+
+    @property
+    @abstractmethod
     def price(self) -> int:
         """What it is charged, in answers."""
 
@@ -82,6 +87,10 @@ class NumberForm(Form):
     def top_at(self, t: int) -> float:
         """The largest unit there can be at a round."""
         return min((self.high - self.low) / self.span_at(t), 1.0)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return (self.source,)
 
     @property
     def price(self) -> int:

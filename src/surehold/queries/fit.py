@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from surehold.checks import check_number, check_whole
 from surehold.errors import InvalidInput
-from surehold.queries.base import Charged, Form, Needs
+from surehold.queries.base import Charged, Form, Needs, Source
 from surehold.queries.canonical import canonical, number
 from surehold.queries.measure import Measure
 from surehold.queries.parser import Parser, parse
@@ -34,6 +34,11 @@ class FitForm(Form):
     penalty: float
     steps: int
     answers: int
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """None: it reads the snapshot by gradients."""
+        return ()
 
     @property
     def price(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from surehold.checks import check_whole
 from surehold.errors import InvalidInput, InvalidQuery
-from surehold.queries.base import Charged, Form, Needs, NumberForm, Query, ScalarQuery
+from surehold.queries.base import Charged, Form, Needs, NumberForm, Query, ScalarQuery, Source
 from surehold.queries.lexer import LONGEST_SELECTION
 from surehold.queries.parser import Parser
 from surehold.queries.schema import Schema
@@ -30,6 +30,10 @@ class SelectForm(Form):
     candidates: tuple[NumberForm, ...]
     best: Best
     answers: int
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return tuple(candidate.source for candidate in self.candidates)
 
     @property
     def price(self) -> int:

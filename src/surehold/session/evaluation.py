@@ -112,5 +112,5 @@ class Evaluator:
         return exact
 
 
-def _flat(sources: Mapping[Asked, list[Source]]) -> list[Source]:
+def _flat(sources: Mapping[Asked, tuple[Source, ...]]) -> list[Source]:
     return [source for listed in sources.values() for source in listed]

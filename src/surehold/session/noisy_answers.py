@@ -17,28 +17,14 @@ from surehold.queries import (
     ModelPairs,
     NumberForm,
     SelectForm,
-    Source,
 )
-
-
-def sources_of(form: Form) -> list[Source]:
-    """What a query needs of the snapshot."""
-    match form:
-        case NumberForm():
-            return [form.source]
-        case SelectForm():
-            return [candidate.source for candidate in form.candidates]
-        case FitForm():
-            return []
-        case _:
-            raise NotImplementedError(type(form).__name__)
 
 
 def names_model(form: Form) -> bool:
     """Whether a model is asked about, or fitted: their time depends most on records."""
     if isinstance(form, FitForm):
         return True
-    parts = (part for source in sources_of(form) for part in parts_of(source))
+    parts = (part for source in form.sources for part in parts_of(source))
     return any(isinstance(part, ModelMeasure | ModelPairs) for part in parts)
 
 

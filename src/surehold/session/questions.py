@@ -23,7 +23,6 @@ from surehold.queries import (
     query_of,
 )
 from surehold.queries.statistical import check_length
-from surehold.session.noisy_answers import sources_of
 
 _MOST_FORMS = 4096
 
@@ -118,11 +117,11 @@ def leaves_of(query: Query) -> list[Charged]:
     return [query]
 
 
-def by_round(due: Mapping[Asked, Question]) -> dict[int, dict[Asked, list[Source]]]:
+def by_round(due: Mapping[Asked, Question]) -> dict[int, dict[Asked, tuple[Source, ...]]]:
     """What is needed of the snapshot of each round."""
-    found: dict[int, dict[Asked, list[Source]]] = {}
+    found: dict[int, dict[Asked, tuple[Source, ...]]] = {}
     for asked, question in due.items():
-        found.setdefault(asked[1], {})[asked] = sources_of(question.form)
+        found.setdefault(asked[1], {})[asked] = question.form.sources
     return found
 
 
