@@ -19,6 +19,8 @@ from support.runtime import contents, made, records
 from support.service import PATIENT, heard, knock, read, send, serving
 from surehold.cli import exit_code, surehold
 from surehold.server.addresses import is_loopback
+from surehold.server.run import Runner, serve
+from surehold.server.service import Service
 from surehold.server.tokens import TokenBook
 
 COMMAND = [sys.executable, "-m", "surehold"]
@@ -255,3 +257,16 @@ def test_the_log_is_json_and_says_who_and_how_but_not_what(folder):
     said = json.dumps([{k: v for k, v in line.items() if k not in numbers} for line in lines])
     for secret in (text, text[16:], "65", "secret-key", "private", "nowhere", "rubbish"):
         assert secret not in said
+
+
+def test_records_are_loaded_before_the_first_question(folder, monkeypatch):
+    """Its slot would otherwise be that of loading all of them, which takes far less."""
+    loaded = []
+
+    def note(runner, sockets) -> None:
+        loaded.append(dataset._data.loaded)
+
+    monkeypatch.setattr(Runner, "run", note)
+    with sh.open(folder) as dataset:
+        serve(Service(dataset), "127.0.0.1", 0)
+        assert loaded == [dataset.n] == [1000]

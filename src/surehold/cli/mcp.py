@@ -74,7 +74,9 @@ def _answer(found: Dataset | RemoteSession, analyst: str) -> None:
     from surehold.session import Dataset
 
     if isinstance(found, Dataset):
-        guest = Guest.of(Service(found), Caller(analyst, "analyst"))
+        service = Service(found)
+        service.load()
+        guest = Guest.of(service, Caller(analyst, "analyst"))
     else:
         guest = Guest(found)
     serve_stdio(ToolServer(lambda request: guest), found.close)
@@ -91,6 +93,7 @@ def _listen(found: Dataset | RemoteSession, host: str, port: int, expose: bool) 
     assert isinstance(found, Dataset)
     service = Service(found)
     check_address(host, service.book, expose)
+    service.load()
     start_logging()
     with listen(host, port) as listener:
         where = f"serving tools at {address_of(listener)}{PATH}"

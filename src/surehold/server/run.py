@@ -51,6 +51,7 @@ def serve(
         stack.enter_context(only_one(service.dataset.path / LOCK, "serving this dataset"))
         listener = stack.enter_context(listen(host, port))
         service.sweep()
+        service.load()
         Runner(service, lambda: _announce(service, address_of(listener), ready)).run([listener])
         logger.info("stopped")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from starlette.concurrency import run_in_threadpool
 
 from surehold.display import Shown
-from surehold.errors import AccessDenied, InvalidInput
+from surehold.errors import AccessDenied, InvalidInput, SureholdError
 from surehold.queries import Query, Select, query_of
 from surehold.server.limits import Rates, Turns
 from surehold.server.settings import Settings
@@ -85,6 +85,14 @@ class Service:
         with contextlib.suppress(FileNotFoundError):
             for path in self.incoming.iterdir():
                 path.unlink(missing_ok=True)
+
+    def load(self) -> None:
+        """Load all records before the first question, whose slot would be that of loading them.
+
+        If they can't be loaded, the questions say so.
+        """
+        with contextlib.suppress(SureholdError):
+            self.dataset.load()
 
     # ---------------------------------------------------------------------------------- callers
 

@@ -156,6 +156,10 @@ class Dataset(Overview):
                 raise
             raise StorageFailed(error.what, error.reason, append_again(key), None) from error
 
+    def load(self) -> None:
+        """Load all records now, so that the first answer does not have to wait for that."""
+        self._data.load(self.n)
+
     def keep_model(self, model: bytes | str | Path) -> KeptModel:
         """Keep an ONNX model, so that queries may name it by its hash: ``accuracy('onnx:...')``."""
         return self._data.model_store.keep(model)
