@@ -40,7 +40,7 @@ from end_to_end.caller import POOL
 from end_to_end.crowd import FIRST, Crowd, Log, token
 from end_to_end.restarts import killed
 from support.service import send, serving
-from surehold.server.addresses import address_of, listening
+from surehold.server.addresses import address_of, listen
 from surehold.server.schemas import AskBody
 
 CLIENTS = 32
@@ -98,7 +98,7 @@ def serve_bare() -> None:
     def ask(body: AskBody) -> JSONResponse:
         return JSONResponse(constant)
 
-    listener = listening("127.0.0.1", 0)
+    listener = listen("127.0.0.1", 0)
     print(address_of(listener), flush=True)
     config = uvicorn.Config(app, http="h11", ws="none", log_config=None, access_log=False)
     uvicorn.Server(config).run(sockets=[listener])

@@ -1,8 +1,11 @@
-"""Hypothesis profiles; `pytest --hypothesis-profile=NAME` picks another than the first."""
+"""Hypothesis profiles (`pytest --hypothesis-profile=NAME` picks another), and the command."""
 
 import fcntl
 
+import pytest
 from hypothesis import settings
+
+from surehold.cli import main
 
 # macOS syncs by another call, which is slow; tests that watch or fail syncs do so at os.fsync.
 if hasattr(fcntl, "F_FULLFSYNC"):
@@ -14,3 +17,18 @@ settings.register_profile("ci", derandomize=True, deadline=None, database=None, 
 settings.register_profile("search", deadline=None, max_examples=2000, print_blob=True)
 
 settings.load_profile("ci")
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run the command in an empty folder; gives exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as caught:
+            main([str(argument) for argument in arguments])
+        shown = capsys.readouterr()
+        return caught.value.code, shown.out, shown.err
+
+    return run

@@ -16,25 +16,23 @@ import numpy as np
 import polars as pl
 from playwright.sync_api import sync_playwright
 
-import surehold as sh
 from surehold.data.segments import FOLDER
 from surehold.data.sources import sampled_schema
-from surehold.lab.seeded_noise import SeededNoise
 from surehold.ledger.ledger import Ledger
+from surehold.ledger.surprise_policy import SurprisePolicy
 from surehold.session.dataset import Dataset
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _WEEK = 7 * 86_400
-_ASKED = (
-    "age > 65",
-    "smoker",
-    "mean(bmi, 10, 60)",
-    "ill and smoker",
-    "rate(ill, age > 60)",
-    "gate(ill, at_most, 0.6)",
-    "histogram(bins(age, 18, 40, 65, 95))",
-    "(age > 60) = ill",
-    "city = 'Oslo' and ill",
+_ASKED: tuple[tuple[str, dict[str, object]], ...] = (
+    ("correct", {"within": 0.01}),
+    ("gate(correct, at_least, 0.8)", {"expect": "pass"}),
+    ("seconds < 5", {"expect": 0.84, "within": 0.02}),
+    ("rate(correct, task = 'math')", {"expect": 0.78, "within": 0.03}),
+    ("correct and seconds < 5", {"expect": 0.72, "within": 0.02}),
+    ("task = 'code'", {"expect": 0.3, "within": 0.02}),
+    ("difference(correct, old_correct)", {"expect": "no", "within": 0.02}),
+    ("mean(seconds, 0, 20)", {"expect": 3, "within": 0.2}),
 )
 
 
@@ -49,35 +47,32 @@ class _Calendar:
         return self.now
 
 
-def _patients(count: int, random: np.random.Generator) -> pl.DataFrame:
-    age, bmi = random.integers(18, 95, count), random.normal(27, 5, count)
-    return pl.DataFrame(
-        {
-            "age": age,
-            "bmi": bmi.round(1),
-            "smoker": random.random(count) < 0.2,
-            "city": random.choice(["Oslo", "Bergen", "Tromsø"], count),
-            "ill": random.random(count) < 1 / (1 + np.exp(8 - 0.1 * age - 0.07 * bmi)),
-        }
-    )
+def _evaluations(count: int, random: np.random.Generator) -> pl.DataFrame:
+    task = random.choice(["math", "code", "text"], count, p=[0.3, 0.3, 0.4])
+    chance = np.select([task == "math", task == "code"], [0.78, 0.86], 0.93)
+    correct = random.random(count) < chance
+    old = np.where(random.random(count) < 0.1, random.random(count) < 0.5, correct)
+    seconds = random.gamma(2.0, 1.5, count).round(2)
+    return pl.DataFrame({"task": task, "correct": correct, "old_correct": old, "seconds": seconds})
 
 
 def _story(path: Path, weeks: int) -> float:
-    """A dataset that grows week by week, and two analysts who ask as it does; when it ends."""
+    """An evaluation set that grows week by week, and two who ask as it does; when it ends."""
     random, calendar = np.random.default_rng(1), _Calendar()
-    plan = sh.plan(n0=20_000, n=200_000, alpha=0.06, beta=0.05)
     # As surehold.create does it, but in the story's time.
     (path / FOLDER).mkdir(parents=True)
-    Ledger.create(path, "clinic", plan, sampled_schema(_patients(10, random)), calendar)
-    with Dataset(path, SeededNoise(1), calendar) as dataset:
+    rules, schema = SurprisePolicy.of("0.05"), sampled_schema(_evaluations(1_000, random))
+    Ledger.create(path, "evals", rules, schema, calendar)
+    with Dataset(path, clock=calendar) as dataset:
         for week in range(weeks):
             dataset.append(
-                _patients(20_000 if week == 0 else int(random.integers(3e3, 1e4)), random)
+                _evaluations(2_000 if week == 0 else int(random.integers(300, 900)), random)
             )
             for i in range(3):
                 calendar.now += random.integers(1, 2 * 86_400)
-                analyst = ("ann", "ben")[(week + i) % 2]
-                dataset.session(analyst).ask(_ASKED[(3 * week + i) % len(_ASKED)])
+                analyst = ("ann", "loop-7")[(week + i) % 2]
+                query, options = _ASKED[(3 * week + i) % len(_ASKED)]
+                dataset.session(analyst).ask(query, **options)
             calendar.now = calendar.now // _WEEK * _WEEK + _WEEK + 4.5 * 86_400
     return calendar.now
 
@@ -99,8 +94,8 @@ def draw_page(path: Path, weeks: int = 12) -> None:
         filter(None, map(shutil.which, _BROWSERS))
     )
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        end = _story(Path(folder) / "clinic", weeks)
-        with _served(Path(folder) / "clinic") as url:
+        end = _story(Path(folder) / "evals", weeks)
+        with _served(Path(folder) / "evals") as url:
             launched = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
             page = launched.new_page(
                 viewport={"width": 1120, "height": 700}, device_scale_factor=1.5, locale="en-GB"

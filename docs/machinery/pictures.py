@@ -1,4 +1,4 @@
-"""Draws the pictures of the README and of "Why reuse breaks statistics".
+"""Draws the pictures of the README, of "Why reuse breaks statistics" and of "Which guard?".
 
     python docs/machinery/pictures.py [FOLDER]
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,11 @@ from surehold import lab
 from surehold.plots.comparison import draw_comparison
 from surehold.plots.lab import draw_claims, draw_coverage
 from surehold.plots.style import headline, new_figure, save, subtitle, tidy
+from surehold.theory.surprise.claims.mixtures import concentration
+from surehold.theory.surprise.forecasts import forecast_interval
+from surehold.theory.surprise.levels import claim_level, question_levels
+from surehold.theory.surprise.menus.cells import half_cell
+from surehold.theory.surprise.shares import Shares
 
 IMAGES = Path(__file__).parents[1] / "images"
 BLUE, VERMILLION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
@@ -143,14 +149,66 @@ def draw_certificates(path: Path) -> None:
     draw_comparison(sh.compare(**question), sh.plan(**question), path)
 
 
-def draw_contest(path: Path, queries: int = 10_000, repeats: int = 40) -> None:
+def draw_guards(path: Path, most: int = 1_000) -> None:
+    """How wide answers are under either guard, by the number of questions and of records."""
+    counts = [k for k in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000) if k <= most]
+    figure = new_figure(9.0, 4.4)
+    panels = figure.subplots(1, 3, sharey=True)
+    for axes, records in zip(panels, (1_000, 2_000, 10_000), strict=True):
+        found = [sh.forecast(beta=0.05, questions=k, surprises=k // 20, n0=records) for k in counts]
+        rows = [row for one in found for row in one.widths if row.mean == 0.85]
+        axes.plot(counts, [row.noise or 0.5 for row in rows], color=VERMILLION, marker="o")
+        axes.plot(counts, [row.plain for row in rows], color=BLUE, marker="s", linestyle=":")
+        axes.plot(counts, [row.last for row in rows], color=BLUE, marker="s")
+        registered = [_registered(records, k) for k in counts]
+        axes.plot(counts, registered, color=GREEN, marker="^", linestyle="-.")
+        axes.set_xscale("log")
+        axes.set_xticks([1, 10, 100, 1_000], ["1", "10", "100", "1,000"])
+        axes.minorticks_off()
+        axes.set_xlim(0.9, 1.1 * most)
+        axes.set_ylim(0.0, 0.4)
+        axes.grid(axis="y", color="#dddddd", linewidth=0.8)
+        axes.set_xlabel("questions", fontsize=10)
+        subtitle(axes, f"{records:,} records")
+        tidy(axes)
+    for line, label in zip(panels[0].lines, _GUARDS, strict=True):
+        line.set_label(label)
+    panels[0].set_ylabel("half-width of the last answer", fontsize=10)
+    headline(figure, "If you can guess, or register first, the surprise guard is much narrower")
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=10)
+    for axes in panels:
+        for line in axes.lines:
+            line.set_markersize(4.5)
+    save(figure, [path])
+
+
+_GUARDS = (
+    "noise guard",
+    "surprise guard, nobody guesses",
+    "surprise guard, 19 of 20 guesses are right",
+    "surprise guard, all registered first",
+)
+
+
+def _registered(records: int, questions: int, mean: Fraction = Fraction(17, 20)) -> float:
+    """The half-width of each of some questions that are registered before the first answer."""
+    share, _ = Shares().declare(Fraction(1), questions)
+    level = question_levels(claim_level(Fraction(1, 20), share, 0), "always").other
+    assert level is not None
+    kappa, within = concentration(records, level), half_cell(records, level, always=True)
+    found = forecast_interval(mean, records, level, within=within, kappa=kappa)
+    return float(found.half_width)
+
+
+def draw_contest(path: Path, queries: int = 1_000, repeats: int = 20) -> None:
     """Every attack on every defender."""
-    report = lab.run(n0=20_000, n=60_000, queries=queries, repeats=repeats, jobs=2)
+    report = lab.run(n0=2_000, n=6_000, queries=queries, repeats=repeats, jobs=2)
     draw_coverage(report, path)
 
 
 def main(folder: Path) -> None:
     draw_certificates(folder / "certificates.png")
+    draw_guards(folder / "guards.png")
     draw_page(folder / "page.png")
     draw_point(folder / "the-point.png")
     draw_overfit(folder / "overfit.png")

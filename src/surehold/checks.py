@@ -5,6 +5,7 @@ NumPy's numbers are recognised without importing it: they are registered with :m
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import re
 from collections.abc import Callable
@@ -154,3 +155,13 @@ def check_growth(n0: object, n: object) -> tuple[int, int]:
         hint = "n0 is the size at the first query, n the size at the end"
         raise InvalidInput("n", f"at least n0 = {start}", end, hint)
     return start, end
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address, which may be in brackets."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -69,6 +69,24 @@ class NotApplicable(SureholdError):
         super().__init__(f"certificate {certificate!r} does not hold here: {reason}")
 
 
+class WrongGuard(SureholdError):
+    """What was asked for needs the other guard than the dataset has."""
+
+    def __init__(self, what: str, needs: str, hint: str = "") -> None:
+        self.what = what
+        self.needs = needs
+        self.guard = "surprise" if needs == "noise" else "noise"
+        self.hint = hint or _OTHER_GUARD[needs]
+        has = f"this dataset has the {self.guard} guard"
+        super().__init__(f"{what} needs the {needs} guard, and {has}; {self.hint}")
+
+
+_OTHER_GUARD = {
+    "noise": "surehold create NAME --plan plan.json makes a dataset with a plan and noise",
+    "surprise": "surehold create NAME --beta 0.05 makes a dataset with the surprise guard",
+}
+
+
 class NotCertified(SureholdError, ArithmeticError):
     """A solver could not certify its result, so there is none."""
 

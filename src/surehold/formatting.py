@@ -61,6 +61,27 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+def bits(value: float) -> str:
+    """Format a number of bits: a cost, rounded up to what anyone reads.
+
+    >>> bits(0.074), bits(6.6438), bits(0.0), bits(0.0004)
+    ('0.08 bits', '6.7 bits', '0 bits', '0.001 bits')
+    """
+    places = 1 if value >= 1.0 else 2 if value >= 0.01 else 3
+    # A hair's breadth, so that the two bits of four outcomes are not shown as 2.1.
+    text = _trim(fixed(max(value - 1e-9, 0.0), places, up=True))
+    return f"{text} bit" if text == "1" else f"{text} bits"
+
+
+def decimals(width: float, span: float) -> int:
+    """Return how many decimals show two digits of a width, and a thousandth of the range.
+
+    >>> decimals(0.031, 1.0), decimals(12.0, 100.0)
+    (3, 1)
+    """
+    return max(0, 1 - math.floor(math.log10(width)), 3 - math.ceil(math.log10(span)))
+
+
 def several(number: int, noun: str) -> str:
     """Format a number of things, with the noun in the right form.
 

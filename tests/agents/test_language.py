@@ -8,7 +8,7 @@ import pytest
 
 from support.runtime import adaptive_plan
 from surehold.agents import rendering
-from surehold.agents.language import LANGUAGE
+from surehold.agents.language import LANGUAGE, language_of
 from surehold.agents.tools import TOOLS
 from surehold.session import RESULTS, Result, create
 
@@ -45,13 +45,24 @@ def test_every_example_can_be_asked_at_the_price_it_says(session, query, meaning
         assert quote.price == 1
 
 
+def test_every_example_for_the_surprise_guard_can_be_asked_there(tmp_path):
+    page = language_of("surprise")
+    lines = re.findall(r"^    (\S.*?) +-- (.+)$", page, flags=re.MULTILINE)
+    assert [query for query, _ in lines] == [q for q, _ in LINES if not q.startswith("fit(")]
+    assert not re.search(r"price \d|\d answers|\bfit\b", page)
+    with create(tmp_path / "clinic", beta=0.1, columns=COLUMNS) as dataset:
+        session = dataset.session()
+        for query in (*(query for query, _ in lines), *ASIDES):
+            assert session.quote(query).most > 0.0
+
+
 def test_every_kind_of_result_has_a_schema():
-    assert set(RESULTS.values()) == set(Result.__subclasses__())
-    schema = TOOLS["ask"].output_schema()
-    named = {one["$ref"].rpartition("/")[2] for one in schema["anyOf"]}
-    assert named == {kind.__name__ for kind in RESULTS.values()}
-    for kind, cls in RESULTS.items():
-        assert schema["$defs"][cls.__name__]["properties"]["kind"]["const"] == kind
+    found = {}
+    for guard, tools in TOOLS.items():
+        schema = tools["ask"].output_schema(guard)
+        for name in {one["$ref"].rpartition("/")[2] for one in schema["anyOf"]}:
+            found[schema["$defs"][name]["properties"]["kind"]["const"]] = name
+    assert found == {kind: cls.__name__ for kind, cls in RESULTS.items()}
 
 
 def test_a_new_kind_would_be_noticed():

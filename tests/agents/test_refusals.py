@@ -119,7 +119,7 @@ def test_a_later_round_that_is_there(tmp_path):
         ("ask", {"query": "x" * 10_001}, "InvalidQuery", "10,000 characters"),
         ("ask", {"query": 3}, "InvalidInput", "query must be a valid string, but is 3"),
         ("ask", {}, "InvalidInput", "query must be given, but is None"),
-        ("ask", {"query": "age > 1", "rounds": 5}, "InvalidInput", "there are query, round, key"),
+        ("ask", {"query": "age > 1", "rounds": 5}, "InvalidInput", "there are query, round, "),
         ("ask", {"query": "age > 1", "round": "600"}, "InvalidInput", "a valid integer"),
         ("ask", {"query": "age > 1", "round": True}, "InvalidInput", "a valid integer"),
         ("ask", {"query": "age > 1", "round": 10**9}, "NotReady", "600"),
@@ -191,8 +191,8 @@ class TestWhatNobodyForesaw:
             raise ValueError("the record of Mrs. Secret")
 
     def test_nothing_of_it_is_told(self, caplog):
-        tools = ToolServer(lambda request: Guest(self.Broken()))
-        result = tools._run(TOOLS["budget"], {}, None)
+        tools = ToolServer(lambda request: Guest(self.Broken()), "noise")
+        result = tools._run(TOOLS["noise"]["budget"], {}, None)
         assert result.is_error
         assert result.structured_content["error"]["type"] == "ServiceFailed"
         assert "Secret" not in str(result)
@@ -202,10 +202,13 @@ class TestWhatNobodyForesaw:
 
     def test_a_viewer_may_not_ask(self):
         viewer = Guest(self.Broken(), Caller("eve", "viewer"))
-        tools = ToolServer(lambda request: viewer)
-        for name, tool in TOOLS.items():
+        tools = ToolServer(lambda request: viewer, "surprise")
+        for tool in TOOLS["surprise"].values():
             error = tools._run(tool, {}, None).structured_content["error"]
-            assert (error["type"] == "AccessDenied") == (name in ("ask", "ask_many", "select"))
+            assert (error["type"] == "AccessDenied") == tool.spends
+        assert [name for name, tool in TOOLS["surprise"].items() if tool.spends] == [
+            *("register", "ask", "ask_many", "select")
+        ]
 
 
 KINDS = [

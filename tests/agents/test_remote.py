@@ -63,6 +63,7 @@ def test_the_same_dictionaries(host, folder):
 
 
 def test_the_same_errors(host):
+    host.told("ask", query="age > 50", key="k")
     assert host.error("ask", query="ag > 50")["type"] == "InvalidQuery"
     assert host.error("ask", query="age > 50", round=10**6)["type"] == "NotReady"
     assert host.error("ask", query="age > 54", key="k")["details"]["parameter"] == "key"

@@ -44,10 +44,34 @@ def told(tmp_path_factory):
             *dataset.growth(),
             sh.Appended(3, 4),
         ]
-        return {**results, "undetermined": undetermined}, shown
+    outcomes, more = surprises(tmp_path_factory.mktemp("surprise") / "clinic")
+    return {**results, "undetermined": undetermined, **outcomes}, [*shown, *more]
 
 
-@pytest.mark.parametrize("name", [*CASES, "undetermined"])
+OUTCOMES = {
+    "number": ("age > 50", {"expect": 0.5}),
+    "no number": ("rate(age > 3, age > 99)", {}),
+    "no cell": ("difference(age > 50, bmi > 20)", {}),
+    "decision": ("gate(age > 50, at_least, 0.4)", {}),
+    "ladder": ("difference(age > 5, age > 9)", {"expect": "no", "within": 0.01}),
+    "selection": ("select(lowest, 3, age > 5, age > 95)", {}),
+    "shares": ("histogram(city in ('Oslo'))", {}),
+}
+EVERY = [*CASES, "undetermined", *OUTCOMES]
+
+
+def surprises(path):
+    """The same of a dataset with the surprise guard."""
+    with made(path, count=2000, guard="surprise") as dataset:
+        session = dataset.session("bob", limit=100)
+        results = {name: session.ask(query, **more) for name, (query, more) in OUTCOMES.items()}
+        assert results["no number"].value is None
+        [claim] = session.register(["age > 3"])
+        shown = [claim, session.limit, session.quote("age > 3"), dataset.status()]
+        return results, [*shown, session.quote(sh.rate("age > 3", given="age > 1"))]
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_a_result_comes_back_as_it_was(name, told):
     result = told[0][name]
     again = result_of(sent(result))
@@ -66,11 +90,12 @@ def test_a_result_comes_back_as_it_was(name, told):
 
 def test_all_kinds_of_results_are_among_them(told):
     assert {type(result) for result in told[0].values()} == set(RESULTS.values())
-    assert set(Result.__subclasses__()) == set(RESULTS.values())
+    kinds = {kind for guard in Result.__subclasses__() for kind in guard.__subclasses__()}
+    assert kinds == set(RESULTS.values())
     assert all(sent(result)["kind"] == result.kind for result in told[0].values())
 
 
-@pytest.mark.parametrize("name", [*CASES, "undetermined"])
+@pytest.mark.parametrize("name", EVERY)
 def test_a_field_that_a_later_service_adds_is_ignored(name, told):
     result = told[0][name]
     assert result_of({**sent(result), "more": 1}) == result
@@ -103,7 +128,7 @@ def test_what_came_back_is_frozen(told):
         again.terms["noise"] = 0.0
 
 
-@pytest.mark.parametrize("name", ["fraction", "cells", "rate", "gate", "select", "fit"])
+@pytest.mark.parametrize("name", ["fraction", "cells", "rate", "gate", "select", "fit", *OUTCOMES])
 def test_other_values_are_refused(name, told):
     values = sent(told[0][name])
     others = ["text", 1.5, None, [1, 2, 3], {"a": []}, True]

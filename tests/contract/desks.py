@@ -18,12 +18,12 @@ from surehold.session.dataset import Dataset
 class LocalDesk:
     """Sessions of a dataset that is open here."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, guard: str = "noise") -> None:
         self.path = path
         self.dataset: Any = Dataset(path)
 
     def session(self, analyst: str = "ann", limit: float | None = None) -> Any:
-        return self.dataset.session(analyst, limit=limit)
+        return self.dataset.session(analyst, limit=limit, fixed_time=False)  # as the service
 
     def close(self) -> None:
         self.dataset.close()
@@ -32,9 +32,9 @@ class LocalDesk:
 class RemoteDesk:
     """Sessions of a dataset that is served on a port of its own; the custodian has a token too."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, guard: str = "noise") -> None:
         self.path = path
-        self._tokens = TokenBook(path)
+        self._tokens = TokenBook(path, guard=guard)
         self._open = ExitStack()
         custodian = self.token("custodian", "custodian")
         self.url = self._open.enter_context(served(path))
@@ -53,12 +53,17 @@ class RemoteDesk:
 
 OF_CODE = ("statistic", "model", "improvement", "confusion")  # no service has the code
 QUERIES = {name: case.query for name, case in CASES.items() if name not in OF_CODE}
+UNDER_NOISE = ("fit",)
+OF_GUARD = {
+    "noise": QUERIES,
+    "surprise": {name: one for name, one in QUERIES.items() if name not in UNDER_NOISE},
+}
 DESKS = {"local": LocalDesk, "remote": RemoteDesk}
 
 
-def prepared(path: Path, count: int, plan: Plan | None = None) -> Path:
+def prepared(path: Path, count: int, plan: Plan | None = None, guard: str = "noise") -> Path:
     """A dataset with so many records, which nobody has open."""
-    made(path, plan, count).close()
+    made(path, plan, count, guard=guard).close()
     return path
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
 import surehold as sh
 from contract.desks import QUERIES, more
-from support.runtime import N, exhausted, records
+from support.runtime import GUARDS, N, exhausted, records
 from support.small_models import ABOUT, NEW, OLD, ONE
 from support.workload import CASES
 
@@ -22,6 +23,9 @@ ONNX = {
     "gate of a model": (sh.gate(NEW, at_least=0.1), sh.Verdict),
     "select a model": (sh.select({"new": NEW, "old": OLD}, best="highest", price=2), sh.Choice),
 }
+
+either = pytest.mark.parametrize("guard", GUARDS)
+"""For what holds under both guards."""
 
 
 def as_recorded(result):
@@ -60,6 +64,7 @@ def test_models_are_asked_about(full):
     assert scorer(ONE) == full.ask(NEW).value
 
 
+@either
 def test_the_names_of_a_selection_are_its_callers(full):
     first = full.ask(sh.select({"jung": "age < 5", "ält": "age > 9"}, best="highest", price=2))
     assert first.name == "ält"
@@ -74,6 +79,7 @@ def test_the_names_of_a_selection_are_its_callers(full):
     assert (choice.name, choice.candidates, choice.query) == ("x", 2, same.canonical)
 
 
+@either
 def test_letters_of_all_kinds(session):
     query = "city = 'Tromsø' or city = '北京' or city = '🌊 \"quoted\"'"
     answer = session.ask(query, key="schlüssel 北")
@@ -83,6 +89,7 @@ def test_letters_of_all_kinds(session):
     assert session.ask(query, key="schlüssel 北") == as_recorded(answer)
 
 
+@either
 def test_a_query_may_be_an_object_or_a_text(session):
     answer = session.ask(sh.fraction("Age > 65.0".lower()))
     assert session.ask("age>65") == as_recorded(answer)
@@ -109,6 +116,7 @@ def test_a_quote_changes_nothing(session):
 # ------------------------------------------------------------------------------------- keys
 
 
+@either
 def test_a_key_is_one_answer_whatever_the_round_is(desk, session):
     answer = session.ask("age > 65", key="mine")
     more(desk, 1000, 1100)
@@ -125,6 +133,7 @@ def test_a_key_is_one_answer_whatever_the_round_is(desk, session):
     }
 
 
+@either
 def test_a_key_of_many_is_of_all_of_them(session):
     first = session.ask_many(["age > 1", "rate(age > 50, bmi > 20)"], key="all")
     again = session.ask_many(["age > 1", "rate(age > 50, bmi > 20)"], key="all")
@@ -136,6 +145,7 @@ def test_a_key_of_many_is_of_all_of_them(session):
 # ----------------------------------------------------------------------------------- rounds
 
 
+@either
 def test_a_held_round_stays_while_records_arrive(desk, session):
     session.hold(900)
     assert session.held == 900
@@ -148,6 +158,7 @@ def test_a_held_round_stays_while_records_arrive(desk, session):
     assert session.ask("age > 65").round == 1200
 
 
+@either
 def test_a_sibling_is_held_and_the_other_goes_on(session):
     sibling = session.at(900)
     assert (sibling.held, session.held) == (900, None)
@@ -221,6 +232,7 @@ def test_a_limit_is_its_analysts(desk):
 # ------------------------------------------------------------------------------- transcript
 
 
+@either
 def test_the_transcript(desk, session):
     transcript = session.transcript
     assert (len(transcript), list(transcript), transcript.last(3)) == (0, [], [])
@@ -257,6 +269,7 @@ def test_the_transcript(desk, session):
     assert list(desk.dataset.transcript_of("nobody")) == []
 
 
+@either
 def test_a_transcript_of_several_pages(full, monkeypatch):
     monkeypatch.setattr("surehold.client.transcript.PAGE", 3)
     told = [as_recorded(one) for one in full.ask_many([f"age > {i}" for i in range(10)])]
@@ -286,6 +299,7 @@ def test_what_is_known_of_the_dataset(desk, session):
     assert dataset.outlook().now.answers == session.answers_left(1000)
 
 
+@either
 def test_records_are_appended_once_with_a_key(desk, tmp_path):
     import polars as pl
 
@@ -320,12 +334,14 @@ def test_records_are_appended_once_with_a_key(desk, tmp_path):
         b"age\n3\n",
     ],
 )
+@either
 def test_records_that_do_not_fit_are_refused_alike(twins, source):
     said = [refused(lambda desk=desk: desk.dataset.append(source)) for desk in twins]
     assert said[0] == said[1]
     assert [desk.dataset.n for desk in twins] == [1000, 1000]
 
 
+@either
 def test_who_only_asks_appends_nothing(twins):
     _, remote = twins
     with pytest.raises(sh.AccessDenied) as caught:
@@ -334,6 +350,7 @@ def test_who_only_asks_appends_nothing(twins):
     assert remote.dataset.n == 1000
 
 
+@either
 def test_threads_share_a_session(session):
     found: dict[int, sh.Answer] = {}
 
@@ -383,9 +400,14 @@ REFUSED = {
         sh.select([sh.mean("bmi", 0, 1), sh.mean("bmi", 0, 2)])
     ),
     "an unknown statistic": lambda session: session.ask(sh.statistic("height")),
-    "too dear": lambda session: session.ask(sh.select(["age > 1", "age > 2"], price=9999)),
+    "no number expected": lambda session: session.ask("age > 3", expect="about half"),
+    "a truth expected": lambda session: session.quote("age > 3", expect=True),
+    "within nothing": lambda session: session.ask("age > 3", expect=0.5, within=0),
+    "no doubt": lambda session: session.ask("age > 3", expect=0.5, doubt=Fraction(1)),
+    "a choice expected": lambda session: session.ask(
+        sh.select({"a": "age > 1", "b": "age > 2"}), expect=1
+    ),
     "a round to come": lambda session: session.hold(1500),
-    "a round long gone": lambda session: session.hold(100),
     "no round": lambda session: session.hold("x"),
     "a truth for a round": lambda session: session.at(True),
     "a model that is not there": lambda session: session.ask(NEW.canonical),
@@ -398,14 +420,40 @@ REFUSED = {
     ),
 }
 
+OF_NOISE = {
+    "too dear": lambda session: session.ask(sh.select(["age > 1", "age > 2"], price=9999)),
+    "a round long gone": lambda session: session.hold(100),
+    "an expectation": lambda session: session.ask("age > 3", expect=0.5),
+    "an expected quote": lambda session: session.quote("age > 3", within="0.01"),
+    "registering": lambda session: session.register(["age > 3"]),
+    "registering nothing": lambda session: session.register([]),
+}
+OF_SURPRISE = {
+    "a fit": lambda session: session.ask(QUERIES["fit"]),
+    "a plan": lambda session: session.plan,
+    "a budget": lambda session: session.budget,
+    "an outlook": lambda session: session.outlook(),
+    "rounds": lambda session: session.rounds,
+    "answers left": lambda session: session.answers_left(1000),
+    "more than all": lambda session: session.ask("age > 3", expect=1.5),
+    "a verdict of a number": lambda session: session.ask("age > 3", expect="pass"),
+    "registering a text": lambda session: session.register("age > 3"),
+    "registering nonsense": lambda session: session.register(["age > 3", "age >"]),
+    "no share": lambda session: session.register(["age > 3"], share=0),
+    "more than all shares": lambda session: session.register(["age > 3"], share="3/2"),
+    "a share in words": lambda session: session.register(["age > 3"], share="half"),
+}
 
-def test_refusals_are_the_same_here_and_there(twins):
+
+@either
+def test_refusals_are_the_same_here_and_there(twins, guard):
     local, remote = (desk.session() for desk in twins)
-    for name, call in REFUSED.items():
+    calls = {**REFUSED, **(OF_NOISE if guard == "noise" else OF_SURPRISE)}
+    for name, call in calls.items():
         here, there = (
             refused(lambda call=call: call(local)),
             refused(lambda call=call: call(remote)),
         )
         assert there == here, name
     assert [len(session.transcript) for session in (local, remote)] == [0, 0]
-    assert local.budget == remote.budget
+    assert local.status() == remote.status()

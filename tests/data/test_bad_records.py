@@ -124,6 +124,17 @@ def test_other_types_in_csv(kind: str, text: str, tmp_path: Path) -> None:
     assert (caught.value.record, caught.value.column) == (2, "x")
 
 
+@pytest.mark.parametrize("kind", ["int", "float", "str"])
+def test_truth_values_in_a_table_are_no_numbers(kind: str, tmp_path: Path) -> None:
+    """As in mappings; kept as they are, they were not what was read back."""
+    with (
+        sh.create(tmp_path / "data", plan=adaptive_plan(), columns={"x": kind}) as dataset,
+        pytest.raises(sh.BadRecord, match="of type bool") as caught,
+    ):
+        dataset.append(pl.DataFrame({"x": [True, None]}))
+    assert (caught.value.record, caught.value.column) == (1, "x")
+
+
 @pytest.mark.parametrize(
     ("line", "column"),
     [

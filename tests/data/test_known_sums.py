@@ -152,7 +152,7 @@ def test_every_kind_of_source(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = FRAME.sample(6 * BLOCK, with_replacement=True, seed=3)
     data, asked = growing(frame), sources()
     spans: dict[str, list[tuple[int, int]]] = {"sums": [], "cells": [], "model": []}
-    sums, cells, score = PolarsEngine._sums, PolarsEngine._cell_sums, scores.score_sums
+    sums, cells, score = PolarsEngine.sums, PolarsEngine.cell_sums, scores.score_sums
 
     def noted_sums(engine: PolarsEngine, measures: Any, low: int, high: int) -> list[int]:
         spans["sums"].append((low, high))
@@ -166,8 +166,8 @@ def test_every_kind_of_source(monkeypatch: pytest.MonkeyPatch) -> None:
         spans["model"].append((-1, rows.height - 1))
         return score(measure, rows, *args)
 
-    monkeypatch.setattr(PolarsEngine, "_sums", noted_sums)
-    monkeypatch.setattr(PolarsEngine, "_cell_sums", noted_cells)
+    monkeypatch.setattr(PolarsEngine, "sums", noted_sums)
+    monkeypatch.setattr(PolarsEngine, "cell_sums", noted_cells)
     monkeypatch.setattr(scores, "score_sums", noted_score)
     start = 4 * BLOCK
     rounds = [start, start - 1, start, start + 1, 3000, 2999, 500, 499, 500, 6 * BLOCK]
@@ -185,7 +185,7 @@ def test_evaluations_run_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each waits inside the engine until both are there, and more records arrive meanwhile."""
     data, both = growing(), threading.Barrier(2, timeout=120)
     expected = [growing().exact([source], 400) for source in sources()[:3:2]]
-    sums, cells = PolarsEngine._sums, PolarsEngine._cell_sums
+    sums, cells = PolarsEngine.sums, PolarsEngine.cell_sums
 
     def meeting_sums(engine: PolarsEngine, *args: Any) -> list[int]:
         both.wait()
@@ -197,8 +197,8 @@ def test_evaluations_run_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
             data._engine.extend(FRAME)
         return cells(engine, *args)
 
-    monkeypatch.setattr(PolarsEngine, "_sums", meeting_sums)
-    monkeypatch.setattr(PolarsEngine, "_cell_sums", meeting_cells)
+    monkeypatch.setattr(PolarsEngine, "sums", meeting_sums)
+    monkeypatch.setattr(PolarsEngine, "cell_sums", meeting_cells)
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda source: data.exact([source], 400), sources()[:3:2]))
     assert found == expected

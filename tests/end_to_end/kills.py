@@ -39,6 +39,11 @@ def plan() -> Plan:
     return sh.plan(n0=FIRST, n=200_000, queries=500_000, beta=0.2)
 
 
+def given(guard: str) -> Plan | str:
+    """What a dataset of that guard is made with: a plan, or beta."""
+    return plan() if guard == "noise" else "0.05"
+
+
 class Workers:
     """Processes that are ready to go: starting Python takes longer than a kill."""
 
@@ -97,10 +102,10 @@ def lines(log: Path) -> list[dict[str, Any]]:
 class Witnessed:
     """A dataset, all that its workers were told of, and what was seen of it so far."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, guard: str = "noise") -> None:
+        self.path, self.guard = path, guard
         if not path.exists():
-            make(path, plan())
+            make(path, given(guard))
         self.seen: Counter[str] = Counter()
         self._n = FIRST
         self._spent = 0.0
@@ -131,6 +136,11 @@ class Witnessed:
             self._check_money(dataset)
 
     def _check_money(self, dataset: sh.Dataset) -> None:
+        if self.guard == "surprise":
+            state, answers = dataset._ledger.state, answers_of(dataset)
+            assert sum(map(to_units, answers)) == state.spent >= self._spent
+            self._spent = state.spent
+            return
         budget = dataset.session().budget
         charges = [to_units(entry) for entry in charges_of(dataset)]
         assert sum(charges) == dataset._ledger.state.spent <= dataset._ledger.policy.budget
@@ -219,7 +229,8 @@ class Witnessed:
             before, key, queries = dataset._ledger.state, line["key"], line["queries"]
             keyed = [e for e in answers_of(dataset) if e.read()["key"].partition("/")[0] == key]
             bills = [e for e in charges_of(dataset) if e.read()["key"].partition("/")[0] == key]
-            parts, slots = charged(queries)
+            is_noisy = self.guard == "noise"
+            parts, slots = charged(queries) if is_noisy else (len(queries), len(queries))
             assert len(keyed) in (0, parts), "some of what was asked together"
             assert len(bills) in (0, parts), "a charge for some of what was asked together"
             try:
@@ -229,12 +240,15 @@ class Witnessed:
                 assert dataset._ledger.state == before
                 continue
             # What follows from answers may be there or not: it is written after them.
-            paid = [a for a in first if a.price]
+            paid = [a for a in first if not is_noisy or a.price]
             assert [a.recorded for a in paid] == [bool(keyed)] * len(paid)
             if keyed:
                 assert {a.entry for a in paid} <= {e.seq for e in keyed}
             after = dataset._ledger.state
-            assert after.answers == before.answers + (0 if bills else slots)
+            # Noise is charged before, surprise once it is known.
+            assert after.answers == before.answers + (
+                0 if (bills if is_noisy else keyed) else slots
+            )
             again = ask(session, queries, key)
             assert [said_by(a) for a in again] == [said_by(a) for a in first]
             assert all(a.recorded for a in again)
@@ -242,7 +256,7 @@ class Witnessed:
             found = "in the ledger" if keyed else "charged" if bills else "not there"
             self.seen[f"open questions, {found}"] += 1
             # What is implied by recorded answers has no entry of its own.
-            own = [a for a in first if a.price or kind_of(dataset, a.entry) == "derived"]
+            own = [a for a in first if a in paid or kind_of(dataset, a.entry) == "derived"]
             self._told |= {a.entry: (key, said_by(a)) for a in own}
 
 
@@ -255,7 +269,8 @@ def charges_of(dataset: sh.Dataset) -> list[Entry]:
     return [
         entry
         for entry in dataset._ledger.store.entries()
-        if entry.kind == "charge" or (entry.kind == "answer" and "charged" not in entry.read())
+        if entry.kind == "charge"
+        or (entry.kind == "answer" and not {"charged", "menu_entry"} & entry.read().keys())
     ]
 
 
@@ -284,7 +299,9 @@ def to_units(entry: Entry) -> int:
     return int(entry.read()["charge"])
 
 
-def run(folder: Path, kills: int, seed: int, together: int = 1) -> Counter[str]:
+def run(
+    folder: Path, kills: int, seed: int, together: int = 1, guard: str = "noise"
+) -> Counter[str]:
     """So many kills at random moments, ``together`` workers on a dataset at once."""
     moments = random.Random(seed)
     seen: Counter[str] = Counter()
@@ -293,7 +310,7 @@ def run(folder: Path, kills: int, seed: int, together: int = 1) -> Counter[str]:
         for kill in range(kills):
             if kill % A_DATASET == 0:
                 seen += witnessed.seen if witnessed else Counter()
-                witnessed = Witnessed(folder / f"data-{seed}-{kill}")
+                witnessed = Witnessed(folder / f"data-{seed}-{kill}", guard)
             assert witnessed is not None
             logs = [folder / f"log-{seed}-{kill}-{i}" for i in range(together)]
             running = [
@@ -314,11 +331,13 @@ def run(folder: Path, kills: int, seed: int, together: int = 1) -> Counter[str]:
 def main() -> None:
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     begin, of_two = time.monotonic(), kills // 5
-    for together, times in ((1, kills - of_two), (2, of_two)):
-        with tempfile.TemporaryDirectory() as folder:
-            seen = run(Path(folder), times, 2026, together)
-        sys.stdout.write(f"{together} at once, {time.monotonic() - begin:.0f} s: {dict(seen)}\n")
-        sys.stdout.flush()
+    for guard in ("noise", "surprise"):
+        for together, times in ((1, kills - of_two), (2, of_two)):
+            with tempfile.TemporaryDirectory() as folder:
+                seen = run(Path(folder), times, 2026, together, guard)
+            took = f"{time.monotonic() - begin:.0f} s"
+            sys.stdout.write(f"{guard}, {together} at once, {took}: {dict(seen)}\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

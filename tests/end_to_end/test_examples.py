@@ -25,6 +25,12 @@ SAYS = {
         ": it holds",
         ": a miss",
     ],
+    "agent_loop_surprise.py": [
+        "0 of 200 intervals miss the truth",
+        "152 of 200 intervals miss the truth",
+        ": it holds",
+        ": a miss",
+    ],
     "ci_gate.py": ["exit code 0, pass", "exit code 6, fail", "exit code 7, undecided", "free)"],
     "pipeline.py": ["killed: day 3", "recorded, free", "record 1,700, column 'minutes'"],
     "onnx_contest.py": ["must be without random operators", "within its interval"],

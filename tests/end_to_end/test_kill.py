@@ -38,16 +38,21 @@ STEPS = {
 DECIDING = ("commit", "replace")  # from then on a part of what was asked for is there
 
 
-def test_killed_at_random_moments(tmp_path: Path) -> None:
-    seen = run(tmp_path, KILLS, seed=1)
-    assert seen["kills"] == KILLS
-    assert seen["acknowledged"] >= KILLS
+GUARDS = pytest.mark.parametrize(("guard", "kills"), [("noise", KILLS), ("surprise", KILLS // 2)])
+
+
+@GUARDS
+def test_killed_at_random_moments(tmp_path: Path, guard: str, kills: int) -> None:
+    seen = run(tmp_path, kills, seed=1, guard=guard)
+    assert seen["kills"] == kills
+    assert seen["acknowledged"] >= kills
     assert seen["answers told"] > 0 < seen["appends acknowledged"]
 
 
-def test_two_at_once_killed_at_random_moments(tmp_path: Path) -> None:
-    kills = max(2, KILLS // 4)
-    seen = run(tmp_path, kills, seed=2, together=2)
+@GUARDS
+def test_two_at_once_killed_at_random_moments(tmp_path: Path, guard: str, kills: int) -> None:
+    kills = max(2, kills // 4)
+    seen = run(tmp_path, kills, seed=2, together=2, guard=guard)
     assert seen["kills"] == kills
     assert seen["acknowledged"] >= 2 * kills
 
@@ -57,19 +62,23 @@ def send(workers: Workers, witnessed: Witnessed, log: Path, **order: Any) -> int
 
 
 def standing(path: Path) -> tuple[int, int, bool, int, int]:
-    """Records, answers, whether all records are in segments, models and tokens."""
+    """Records, entries, whether all records are in segments, models and tokens."""
     with sh.open(path) as dataset:
         status, tokens = dataset.status(), TokenBook(path).tokens
         is_sealed = status.pending == 0
-        return status.n, status.answers, is_sealed, len(dataset.models), len(tokens)
+        return status.n, status.entries, is_sealed, len(dataset.models), len(tokens)
 
 
-@pytest.mark.parametrize("operation", STEPS)
-def test_killed_at_every_step(operation: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("operation", "guard"),
+    [*((operation, "noise") for operation in STEPS), ("ask_many", "surprise")],
+)
+def test_killed_at_every_step(operation: str, guard: str, tmp_path: Path) -> None:
     """On one dataset; each time some records are pending, which a large append seals too."""
-    witnessed = Witnessed(tmp_path / "data")
+    witnessed = Witnessed(tmp_path / "data", guard)
     # Before a step is after the one before it, but for the moment that decides.
-    steps = [(step, False) for step in STEPS[operation]]
+    claimed = ("enter claim",) if guard == "surprise" else ()
+    steps = [(step, False) for step in (*claimed, *STEPS[operation])]
     [decided] = [number for number, (step, _) in enumerate(steps) if step in DECIDING]
     steps += [(steps[decided][0], True), (steps[-1][0], True)]
     with Workers() as workers:

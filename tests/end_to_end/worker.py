@@ -23,11 +23,13 @@ from surehold import files
 from surehold.data import record_store, segments
 from surehold.ledger.draft import Draft
 from surehold.ledger.store import Store
+from surehold.ledger.surprise_draft import SurpriseDraft
 from surehold.ledger.witness import Witness
 from surehold.models.payload import payload_of
 from surehold.server.tokens import TokenBook
 from surehold.session import dataset as datasets
 from surehold.session.dataset import Dataset
+from surehold.session.outcomes import Outcome, SelectionOutcome, TableOutcome
 
 COLUMNS = {"batch": "int", "i": "int", "x": "float", "who": "str"}
 FIRST, FEW, MANY = 2_000, 200, 500
@@ -75,8 +77,9 @@ class Log:
 
 
 def make(path: Path, plan: Any) -> None:
-    """A dataset for workers."""
-    with sh.create(path, plan=plan, columns=COLUMNS) as dataset:
+    """A dataset for workers; a text is the beta of one with the surprise guard."""
+    guard = {"beta": plan} if isinstance(plan, str) else {"plan": plan}
+    with sh.create(path, columns=COLUMNS, **guard) as dataset:
         dataset.append(records(0, FIRST))
         dataset._data.seal()
 
@@ -158,7 +161,7 @@ class Load:
         except sh.BudgetExhausted:
             self._log.say(done="refused", key=key)
             return
-        told = [[answer.entry, said_by(answer), answer.charge] for answer in answers]
+        told = [[answer.entry, said_by(answer), cost_of(answer)] for answer in answers]
         self._log.say(done="ask", key=key, told=told)
 
     def make_token(self) -> None:
@@ -188,12 +191,17 @@ class Load:
 def said_by(result: sh.Result) -> Any:
     """What an analyst knows by a result."""
     match result:
-        case sh.Table():
+        case sh.Table() | TableOutcome():
             return [cell.value for cell in result.cells]
-        case sh.Choice():
+        case sh.Choice() | SelectionOutcome():
             return result.name
         case _:
             return result.value  # type: ignore[attr-defined]  # an answer or an estimate
+
+
+def cost_of(result: Any) -> float:
+    """In mu^2, or in bits."""
+    return float(result.surprise if isinstance(result, Outcome) else result.charge)
 
 
 def ask(session: sh.Session, queries: list[str], key: str) -> tuple[Any, ...]:
@@ -220,6 +228,7 @@ CRASH_POINTS: dict[str, tuple[Any, str]] = {
     "enter rows": (Draft, "add_rows"),
     "enter segments": (Draft, "add_segments"),
     "enter seal": (Draft, "seal"),
+    "enter claim": (SurpriseDraft, "add_claim"),
     "enter charge": (Draft, "add_charge"),
     "enter answer": (Draft, "add_answer"),
     "drop pending": (Store, "drop_pending"),
@@ -232,19 +241,23 @@ CRASH_POINTS: dict[str, tuple[Any, str]] = {
 def arm(point: str, after: bool, times: int) -> None:
     """Die at the ``times``-th call of the point from now on."""
     owner, name = CRASH_POINTS[point]
-    real: Callable[..., Any] = getattr(owner, name)
     left = [times]
 
-    def dying(*args: Any, **named: Any) -> Any:
-        left[0] -= 1
-        if left[0] == 0 and not after:
-            _die()
-        result = real(*args, **named)
-        if left[0] == 0:
-            _die()
-        return result
+    def dying(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **named: Any) -> Any:
+            left[0] -= 1
+            if left[0] == 0 and not after:
+                _die()
+            result = real(*args, **named)
+            if left[0] == 0:
+                _die()
+            return result
 
-    setattr(owner, name, dying)
+        return call
+
+    setattr(owner, name, dying(getattr(owner, name)))
+    if owner is Draft and name in vars(SurpriseDraft):
+        setattr(SurpriseDraft, name, dying(getattr(SurpriseDraft, name)))
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from scipy.stats import binom, binomtest, chi2, kstest, norm
 
 from support.lab_worlds import viewed
 from surehold.lab import DEFENDERS, Agreements, Coins, Lookups, Records, Setting, View
+from surehold.lab.defenders.transcripts import ladder_step
 
 BY_NAME = {defender.name: defender for defender in DEFENDERS}
 SETTING = Setting(n0=400, n=2_000, queries=70, alpha=0.2, beta=0.07)
@@ -337,6 +338,45 @@ def test_guess_and_check_counts_no_fewer_transcripts_than_there_are():
     assert len(found) <= math.ceil(1 / (2 * slack))
 
 
+# ----------------------------------------------------------------------- verdicts and the Ladder
+
+
+def test_verdicts_say_on_which_side_of_a_half_and_stop_when_declared():
+    """2^H trees, Hoeffding on both sides, within alpha at n0."""
+    setting = Setting(n0=400, n=2_000, queries=70, alpha=0.2, beta=0.07)
+    most = math.floor(math.log2(0.07 / 2 * math.exp(2 * 400 * 0.2**2)))
+    assert most < 70
+    drawn = Coins(64).draw(2_000, np.random.default_rng(1))
+    replies = replies_of("verdicts", drawn, 400, setting=setting)
+    assert np.count_nonzero(~np.isnan(replies.values)) == most
+    tolerance = math.sqrt((most * math.log(2) + math.log(2 / 0.07)) / 800)
+    assert tolerance <= 0.2
+    is_pass = exact(drawn, slice(0, 400))[:most] >= 0.5
+    assert 0 < is_pass.sum() < most
+    assert replies.lows[:most] == pytest.approx(np.where(is_pass, 0.5 - tolerance, 0.0))
+    assert replies.highs[:most] == pytest.approx(np.where(is_pass, 1.0, 0.5 + tolerance))
+
+
+def test_a_ladder_moves_only_by_a_step_and_bounds_the_rest_from_above():
+    setting = Setting(n0=2_000, n=2_000, queries=1_000, alpha=0.2, beta=0.05)
+    edges = (-0.3, 0.0, 0.01, 0.3, 0.31, -0.2, 0.45)
+    drawn = Coins(8, edges).draw(2_000, np.random.default_rng(1))
+    replies = replies_of("ladder", drawn, 2_000, Agreements(np.arange(7)), setting)
+    step, width = ladder_step(2_000, 1_000, 0.05), replies.highs[0] - replies.values[0]
+    assert width == pytest.approx(0.280, abs=5e-4)
+    exponent = -2 * (width - step) ** 2 * 2_000 + (1 / step + 2) * math.log(4_000 / step) + 1
+    assert math.exp(exponent) == pytest.approx(0.05)
+    scores = exact(drawn, slice(0, 2_000))
+    best, improves = 0.0, []
+    for score in scores[:7]:
+        improves.append(score >= best + step)
+        best = round(score / step) * step if improves[-1] else best
+    assert improves == [True, True, False, True, False, False, True]
+    assert (replies.lows[:7] == 0.0).tolist() == [True, False, True, False, True, True, False]
+    assert replies.values[2] == replies.values[1] == pytest.approx(0.5, abs=step)
+    assert replies.values[6] == pytest.approx(scores[6], abs=step / 2)
+
+
 # ------------------------------------------------------------------------------------- noise
 
 
@@ -371,4 +411,6 @@ def test_lookups_are_answered_like_any_other_question(name, records):
     tables = Lookups(np.random.default_rng(1).random((1, 4096)) < 0.5)
     replies = replies_of(name, records, 2_000, tables, setting)
     expected = tables.counts(records, slice(0, 2_000))[0] / 2_000
-    assert abs(replies.values[0] - expected) < 0.3
+    assert replies.lows[0] <= expected <= replies.highs[0]
+    if name != "verdicts":  # which reports no number
+        assert abs(replies.values[0] - expected) < 0.3

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import surehold as sh
-from support.runtime import opened, sql
+from support.runtime import made, opened, records, sql
 from support.tampering import (
     bodies,
     build,
@@ -19,6 +19,7 @@ from support.tampering import (
     rewitness,
     write,
 )
+from surehold.data import record_store
 from surehold.data.record_store import RecordStore
 
 CHECKED_AGAINST = {
@@ -31,6 +32,7 @@ CHECKED_AGAINST = {
     "rounds": "answers and charges by round",
     "spending": "charges by analyst; made anew at opening if they do not add up",
     "free_entries": "entries that cost nothing, by analyst, of the last day",
+    "claims": "claim entries, and the last number that was reported of each",
 }
 
 
@@ -39,6 +41,28 @@ def filled(tmp_path_factory):
     """With rows in every table."""
     path = tmp_path_factory.mktemp("filled") / "clinic"
     build(path)
+    leave_some(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def claimed(tmp_path_factory):
+    """The same under the surprise guard, which has claims."""
+    path = tmp_path_factory.mktemp("claimed") / "evals"
+    with pytest.MonkeyPatch.context() as patch, made(path, guard="surprise") as dataset:
+        patch.setattr(record_store, "LARGE", 200)
+        dataset.append(records(0, 200))
+        session = dataset.session("ann")
+        session.register(["age > 70"])
+        session.ask("age > 10", key="first")
+        dataset.append(records(200, 240))
+        session.ask_many(["age > 10", "rate(age > 50, bmi > 20)"], key="many")
+    leave_some(path)
+    return path
+
+
+def leave_some(path):
+    """A key that is free, and a charge without an answer."""
     with opened(path) as dataset, pytest.MonkeyPatch.context() as patch:
         session = dataset.session("bob")
         session.ask("age > 10", key="again")  # recorded before, so the key is free
@@ -49,7 +73,6 @@ def filled(tmp_path_factory):
         patch.setattr(RecordStore, "exact", cut_off)
         with pytest.raises(KeyboardInterrupt):
             session.ask("age > 33", key="charged")
-    return path
 
 
 def test_every_table_is_checked(filled) -> None:
@@ -58,8 +81,23 @@ def test_every_table_is_checked(filled) -> None:
     assert found_by(filled) is None
 
 
-@pytest.mark.parametrize("table", CHECKED_AGAINST)
+def test_a_claim_under_noise_is_found(filled, tmp_path) -> None:
+    path = copied(filled, tmp_path / "claimed")
+    sql(path, "INSERT INTO claims VALUES (?, 1, NULL)", values=(b"forged",))
+    assert "other claims" in str(found_by(path))
+
+
+@pytest.mark.parametrize("table", sorted(CHECKED_AGAINST.keys() - {"claims"}))
 def test_every_cell(filled, tmp_path, table) -> None:
+    check_cells(filled, tmp_path, table)
+
+
+@pytest.mark.parametrize("table", CHECKED_AGAINST)
+def test_every_cell_under_the_surprise_guard(claimed, tmp_path, table) -> None:
+    check_cells(claimed, tmp_path, table)
+
+
+def check_cells(filled, tmp_path, table) -> None:
     columns = [row[1] for row in sql(filled, f"PRAGMA table_info({table})")]
     rows = sql(filled, f"SELECT * FROM {table} ORDER BY 1")
     assert rows

@@ -78,7 +78,7 @@ def changed(page: Path, folder: Path, old: str, new: str) -> Path:
 
 
 def test_every_tutorial_is_a_notebook_and_every_notebook_a_tutorial():
-    assert len(PAGES) == 4
+    assert len(PAGES) == 5
     assert {page.with_suffix(".ipynb") for page in notebooks.PAGES} == set(
         notebooks.TUTORIALS.glob("*.ipynb")
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from surehold import plan
+from surehold.ledger.surprise_policy import ASSUMPTIONS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PROMISE = (DOCS / "explanation" / "promise.md").read_text(encoding="utf-8")
@@ -89,6 +90,10 @@ ELSEWHERE = [
 def test_every_assumption_of_a_plan_is_on_the_page(batches):
     made = plan(n0=2_000, n=20_000, alpha=0.2, beta=0.05, batches=batches)
     assert [sentence for sentence in made.assumptions if sentence not in PROMISE] == []
+
+
+def test_every_assumption_of_the_surprise_guard_is_on_the_page():
+    assert [sentence for sentence in ASSUMPTIONS if sentence not in PROMISE] == []
 
 
 @pytest.mark.parametrize("way", WAYS)

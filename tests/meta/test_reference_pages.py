@@ -147,7 +147,8 @@ def test_every_error_is_explained():
 MET = (
     "record dataset round snapshot query mechanism charge budget filter ledger transcript answer "
     "width alpha beta certificate plan quote custodian analyst mu lopsided price derived witness "
-    "fingerprint head segment seal key hold gate undecided undetermined population session result"
+    "fingerprint head segment seal key hold gate undecided undetermined population session result "
+    "guard claim register outcome menu weight surprise spent bits share doubt"
 )
 
 
@@ -209,10 +210,28 @@ def every_kind(tmp_path_factory):
     return path
 
 
-def written(path):
-    """The fields of the entries of a dataset: by kind of entry, and by kind of result."""
+@pytest.fixture(scope="module")
+def every_outcome(tmp_path_factory):
+    """A dataset with the surprise guard, and an outcome of every kind."""
+    path = tmp_path_factory.mktemp("format") / "evals"
+    with sh.create(path, beta=0.05, columns={"right": "bool", "label": "str"}) as dataset:
+        dataset.append({"right": i % 6 > 0, "label": "ab"[i % 2]} for i in range(500))
+        session = dataset.session()
+        session.register(["right and label = 'a'"])
+        session.ask("right", expect=0.83, within=0.01, key="one")
+        session.ask(sh.rate("right", given="label = 'a'"))
+        session.ask(sh.gate("right", at_least=0.5), expect="pass")
+        session.ask(sh.difference("right", "label = 'a'"), expect="no")
+        session.ask(sh.select(["right", "label = 'a'"]))
+        session.ask(sh.histogram("label", cells=["a", "b"]))
+    return path
+
+
+def written(*paths):
+    """The fields of the entries of datasets: by kind of entry, and by kind of result."""
     found: dict[str, set[str]] = {}
-    for kind, body in sql(path, "SELECT kind, body FROM entries"):
+    listed_entries = [row for path in paths for row in sql(path, "SELECT kind, body FROM entries")]
+    for kind, body in listed_entries:
         values = json.loads(body)
         fields = set(values) - {"after"}
         for nested in (values.get("statistic"), *values.get("segments", ())):
@@ -248,7 +267,7 @@ def format_wrong(text: str, found: dict[str, set[str]]) -> list[str]:
     for kind in get_args(Kind):
         body = about(text, kind)
         wrong += [f"{kind}: {name}" for name in found[kind] - codes(body)]
-        results = {"number", "table", "choice", "fit", "estimate", "verdict", "means"}
+        results = {*ANSWERS, *DERIVED}
         wrong += [f"{kind}: {name}, never written" for name in listed(body) - found[kind] - results]
     for kind, results in (("answer", ANSWERS), ("derived", DERIVED)):
         for result in results:
@@ -257,11 +276,15 @@ def format_wrong(text: str, found: dict[str, set[str]]) -> list[str]:
     return wrong
 
 
-ANSWERS, DERIVED = ("number", "table", "choice", "fit"), ("estimate", "verdict", "means")
+ANSWERS = (
+    *("number", "table", "choice", "fit"),
+    *("cell", "decision", "steps", "selection"),  # under the surprise guard
+)
+DERIVED = ("estimate", "verdict", "means")
 
 
-def test_every_field_of_every_entry_is_on_the_page(every_kind):
-    found = written(every_kind)
+def test_every_field_of_every_entry_is_on_the_page(every_kind, every_outcome):
+    found = written(every_kind, every_outcome)
     assert {*get_args(Kind), *ANSWERS, *DERIVED} <= set(found)
     assert format_wrong(FORMAT, found) == []
 
@@ -334,13 +357,17 @@ class TestThatTheChecksCanFail:
             ("| `manifest` | a hash", "| `man` | a hash", "after: manifest"),
             ("`name`, `constant`, `power`", "`name`, `constant`", "register: power"),
             ("| | `bits` |", "| | `grid` |", "answer, number: bits"),
+            ("| `declared` |", "| `said` |", "claim: declared"),
+            ("| | `combined` |", "| | `joined` |", "answer, cell: combined"),
             ("| | `allowance` |", "| | `epsilon` |", "answer, choice: allowance"),
             ("`values`, `intervals`", "`intervals`", "derived, means: values"),
         ],
     )
-    def test_file_format(self, right, wrong, objection, every_kind):
+    def test_file_format(self, right, wrong, objection, every_kind, every_outcome):
         assert right in FORMAT
-        assert objection in format_wrong(FORMAT.replace(right, wrong), written(every_kind))
+        assert objection in format_wrong(
+            FORMAT.replace(right, wrong), written(every_kind, every_outcome)
+        )
 
     def test_tables(self, every_kind):
         assert tables_wrong(FORMAT.replace("`round`, `answers`", "`answers`"), every_kind) == [

@@ -99,9 +99,10 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
         plan: Plan | None = None,
         prepare: Callable[[sh.Dataset], None] | None = None,
         token: str | None = None,
+        guard: str = "noise",
     ) -> Server:
         path = tmp_path / f"clinic{len(running)}"
-        with made(path, plan, count=count) as dataset:
+        with made(path, plan, count=count, guard=guard) as dataset:
             session = dataset.session("growth-team")
             for query in queries:
                 session.ask(query)
@@ -128,6 +129,28 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         for query in QUERIES:
             session.ask(query)
         dataset.session("mira").ask(sh.select(["age > 3", "age > 50"], price=4))
+    with served(path) as url:
+        yield Server(url)
+
+
+@pytest.fixture(scope="module")
+def evals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The same with the surprise guard, and outcomes of every kind."""
+    path = tmp_path_factory.mktemp("pages") / "evals"
+    with made(path, count=1000, guard="surprise") as dataset:
+        session = dataset.session("growth-team")
+        session.register(["age > 30"])
+        session.ask("age > 65")
+        session.ask("bmi > 20", expect=0.6, within=0.02)
+        dataset.append([{"age": 99, "bmi": 20.0, "city": "Oslo"}] * 10)
+        for query in QUERIES:
+            session.ask(query)
+        mira = dataset.session("mira")
+        mira.ask("mean(bmi, 0, 40)", expect=5, within=1)
+        mira.ask("difference(age > 5, age > 6)", expect="no", within=0.05)
+        mira.ask("difference(age > 5, age > 60)")
+        mira.ask("rate(age > 5, age > 500)")
+        mira.ask(sh.select(["age > 3", "age > 50"]))
     with served(path) as url:
         yield Server(url)
 

@@ -28,13 +28,23 @@ def _settled(page, until):
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
 
 
-@pytest.fixture(params=["light", "dark"])
-def views(request, clinic, open_page, until):
+SURPRISE = {
+    **{name: path for name, path in VIEWS.items() if name not in ("explore", "table")},
+    "expected": "/ask?q=age%20%3E%203&expect=0.9&within=0.01",
+    "details": "/transcript?entry=6",
+    "table": "/transcript?contains=histogram&entry=21",
+}
+
+
+@pytest.fixture(params=[(one, theme) for one in ("clinic", "evals") for theme in ("light", "dark")])
+def views(request, open_page, until):
     """Every view in one theme, everything on it unfolded."""
-    page = open_page(clinic.url, theme=request.param, go=False)
+    dataset, theme = request.param
+    clinic, paths = request.getfixturevalue(dataset), VIEWS if dataset == "clinic" else SURPRISE
+    page = open_page(clinic.url, theme=theme, go=False)
 
     def visited():
-        for name, path in VIEWS.items():
+        for name, path in paths.items():
             page.set_viewport_size({"width": 1280, "height": 900})
             page.goto(clinic.url + path)
             _settled(page, until)

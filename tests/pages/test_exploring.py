@@ -60,7 +60,7 @@ def test_a_deep_link_restores_everything(clinic, open_page):
     expect(page.locator(".comparison")).to_contain_text("As a table")
     assert page.locator("#twin-link").get_attribute("href") == f"/v1/compare?{link}"
     page.get_by_text("As a table").click()
-    assert page.locator(".comparison tbody tr").count() == 7
+    assert page.locator(".comparison tbody tr").count() == 8
 
 
 def test_those_that_say_nothing_say_why(clinic, open_page):

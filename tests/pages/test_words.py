@@ -3,16 +3,26 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import surehold
 
 STATIC = Path(surehold.__file__).parent / "server" / "pages" / "static"
 
 
-def test_every_kind_of_result_is_shown_as_the_service_writes_it(clinic, open_page):
+KINDS = {
+    "clinic": {"answer", "table", "estimate", "verdict", "choice"},
+    "evals": {"number", "decision", "ladder", "selection", "shares"},
+}
+
+
+@pytest.mark.parametrize("dataset", KINDS)
+def test_every_kind_of_result_is_shown_as_the_service_writes_it(request, dataset, open_page):
+    clinic = request.getfixturevalue(dataset)
     page = open_page(f"{clinic.url}/transcript")
     page.locator("ol.answers li").first.wait_for()
     results = clinic.get("/v1/transcript?limit=100")["answers"]
-    assert {one["kind"] for one in results} == {"answer", "table", "estimate", "verdict", "choice"}
+    assert {one["kind"] for one in results} == KINDS[dataset]
     for result in results:
         shown = page.locator(f'li[data-entry="{result["entry"]}"] .value').inner_text()
         texts = result["display"]
@@ -20,9 +30,11 @@ def test_every_kind_of_result_is_shown_as_the_service_writes_it(clinic, open_pag
         assert re.sub("^[▲✕■] ", "", shown) == " ".join(filter(None, parts))
 
 
-def test_the_details_of_a_table_have_the_texts_of_its_cells(clinic, open_page):
+@pytest.mark.parametrize("dataset", KINDS)
+def test_the_details_of_a_table_have_the_texts_of_its_cells(request, dataset, open_page):
+    clinic = request.getfixturevalue(dataset)
     results = clinic.get("/v1/transcript?limit=100")["answers"]
-    [table] = [one for one in results if one["kind"] == "table"]
+    [table] = [one for one in results if "cells" in one]
     page = open_page(f"{clinic.url}/transcript?entry={table['entry']}")
     detail = page.locator(".detail")
     detail.get_by_text("As a table").click()

@@ -142,13 +142,14 @@ def test_the_default_is_the_tightest_that_answers_at_once():
     for batches in (None, 1, 3):
         question = {"n0": 30_000, "n": 90_000, "alpha": 0.15, "beta": BETA, "batches": batches}
         chosen = plan(**question)
-        prompt = [e for e in compare(**question) if e.is_useful and e.is_prompt]
+        certificates = compare(**question)[: len(CERTIFICATES)]  # the last row is the other guard
+        prompt = [e for e in certificates if e.is_useful and e.is_prompt]
         assert chosen.queries == max(entry.queries for entry in prompt)
 
 
 def test_compare_has_an_entry_for_each_certificate():
     entries = compare(n0=30_000, n=90_000, alpha=0.15, beta=BETA)
-    assert [entry.certificate for entry in entries] == list(CERTIFICATES)
+    assert [entry.certificate for entry in entries] == [*CERTIFICATES, "surprise"]
     for entry in entries:
         values = (entry.queries, entry.width, entry.terms, entry.constants, entry.n0, entry.n)
         if entry.is_useful:
@@ -176,9 +177,15 @@ def test_compare_says_why_a_bound_gives_nothing():
         ({"n0": 10**6, "n": 10**6, "alpha": 0.1}, False),
     ],
 )
-def test_advice_to_split_is_given_exactly_when_it_is_better(question, better):
+def test_advice_names_the_surprise_guard_exactly_when_it_is_better(question, better):
     solved = plan(**question, beta=BETA)
-    assert any("Splitting" in line for line in solved.advice) is better
+    other = compare(**question, beta=BETA)[-1]
+    lines = [line for line in solved.advice if "The surprise guard would give" in line]
+    assert bool(lines) is better
+    for line in lines:
+        assert line.endswith(
+            f"surehold create NAME --beta 0.05 --claims {other.queries} --like FILE"
+        )
 
 
 def test_says_what_waiting_would_give():
@@ -189,20 +196,12 @@ def test_says_what_waiting_would_give():
     assert not any("Waiting" in line for line in waited.advice)
 
 
-def test_advice_to_split_counts_an_adaptive_plan_at_an_even_pace():
-    solved = plan(n0=2_000, n=6_000, alpha=0.1, beta=BETA)
-    split = plan(n0=2_000, n=6_000, alpha=0.1, beta=BETA, certificate="split")
-    assert solved.paces.evenly < split.queries < solved.queries
-    line, _ = solved.advice
-    assert f"{split.queries} queries; here {solved.paces.evenly} fit if asked evenly" in line
-
-
 def test_advice_says_nothing_of_waiting_where_all_records_are_there():
     for solved in (
         plan(n0=1_500, n=1_500, alpha=0.1, beta=BETA),
         plan(n0=500, n=1_500, alpha=0.1, beta=BETA, batches=1),
     ):
-        assert "Splitting" in solved.advice[0]
+        assert "The surprise guard" in solved.advice[0]
         assert not any("wait" in line for line in solved.advice)
 
 

@@ -94,12 +94,18 @@ def test_unreachable_width_says_what_is_reachable():
     assert enough.queries >= 1
 
 
-def test_unreachable_says_so_when_splitting_would_reach():
-    with pytest.raises(Unreachable, match=r"splitting the data .* would give 2"):
-        plan(n0=500, n=500, alpha=0.1, beta=0.05)
-    assert plan(n0=500, n=500, alpha=0.1, beta=0.05, certificate="split").queries == 2
-    with pytest.raises(Unreachable, match=r"splitting the data .* would give ±0\."):
-        plan(n0=4, n=4, queries=1, beta=0.05)
+@pytest.mark.parametrize(
+    ("question", "given"),
+    [
+        ({"n0": 550, "n": 550, "alpha": 0.1}, r"3 queries if at most a .* --claims 3 "),
+        ({"n0": 200, "n": 200, "alpha": 0.01}, r"±0\.09972 for one: .* --claims 1 "),
+        ({"n0": 4, "n": 4, "queries": 1}, r"±0\.\d* for one: .* --claims 1 "),
+        ({"n0": 50, "n": 50, "queries": 200}, r"±0\.\d* if .* --claims 200 "),
+    ],
+)
+def test_unreachable_says_what_the_surprise_guard_would_give(question, given):
+    with pytest.raises(Unreachable, match=f"the surprise guard would give {given}"):
+        plan(**question, beta=0.05)
 
 
 def test_unreachable_says_what_waiting_would_give():

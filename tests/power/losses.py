@@ -24,7 +24,7 @@ from typing import Any
 if __name__ == "__main__":  # as pytest has it
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from end_to_end.kills import WORKER, Witnessed, plan
+from end_to_end.kills import WORKER, Witnessed, given
 from end_to_end.worker import make
 from power.disk import Disk, operations
 
@@ -68,10 +68,12 @@ def recorded(
     return log, worker.returncode
 
 
-def worked(folder: Path, seed: int, steps: int = STEPS) -> Path:
+def worked(folder: Path, seed: int, steps: int = STEPS, guard: str = "noise") -> Path:
     """The record of a dataset being made, and of a worker that uses it."""
     (folder / "root").mkdir()
-    order: dict[str, Any] = {"dataset": str(folder / "root" / "data"), "make": plan().to_dict()}
+    how = given(guard)
+    order: dict[str, Any] = {"dataset": str(folder / "root" / "data")}
+    order["make"] = how if isinstance(how, str) else how.to_dict()
     order |= {"seed": seed, "steps": steps}
     log, ended = recorded(folder, order)
     assert ended == 0, f"the worker failed ({ended})"
@@ -98,7 +100,9 @@ def _files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def lose(folder: Path, log: Path, losses: int, chance: random.Random) -> Counter[str]:
+def lose(
+    folder: Path, log: Path, losses: int, chance: random.Random, guard: str = "noise"
+) -> Counter[str]:
     """Lose power at so many moments of a record, and check what is left each time."""
     length = sum(1 for _ in operations(log))
     moments = Counter(chance.randrange(length + 1) for _ in range(losses))
@@ -108,36 +112,36 @@ def lose(folder: Path, log: Path, losses: int, chance: random.Random) -> Counter
         for _ in range(moments[number]):
             left = folder / "left"
             disk.lose_power(left, chance)
-            seen += checked(left / "data", list(disk.said))
+            seen += checked(left / "data", list(disk.said), guard)
             shutil.rmtree(left)
         if one is not None:
             disk.do(one)
     return seen
 
 
-def checked(path: Path, said: list[dict[str, Any]]) -> Counter[str]:
+def checked(path: Path, said: list[dict[str, Any]], guard: str = "noise") -> Counter[str]:
     """Everything that was said to be done is there."""
     is_made = any(line.get("done") == "make" for line in said)
     if not is_made:
         # It is there as a whole, or not at all, and then it can be made.
         if not path.exists():
-            make(path, plan())
+            make(path, given(guard))
         return Counter(losses=1)
-    witnessed = Witnessed(path)
+    witnessed = Witnessed(path, guard)
     witnessed.check_said(said)
     seen = Counter(witnessed.seen)
     seen["losses"] = seen.pop("kills")
     return seen
 
 
-def run(folder: Path, losses: int, seed: int) -> Counter[str]:
+def run(folder: Path, losses: int, seed: int, guard: str = "noise") -> Counter[str]:
     """So many losses, over as many records as that takes."""
     chance, seen = random.Random(seed), Counter[str]()
     for number in range(0, losses, A_RECORD):
         here = folder / f"{seed}-{number}"
         here.mkdir()
-        log = worked(here, seed=1 + number)
-        seen += lose(here, log, min(A_RECORD, losses - number), chance)
+        log = worked(here, seed=1 + number, guard=guard)
+        seen += lose(here, log, min(A_RECORD, losses - number), chance, guard)
         shutil.rmtree(here)
     return seen
 
@@ -146,9 +150,11 @@ def main() -> None:
     losses = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 2026
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        seen = run(Path(folder), losses, seed)
-    sys.stdout.write(f"power lost, {time.monotonic() - begin:.0f} s: {dict(seen)}\n")
+    for guard in ("noise", "surprise"):
+        with tempfile.TemporaryDirectory() as folder:
+            seen = run(Path(folder), losses, seed, guard)
+        took = f"{time.monotonic() - begin:.0f} s"
+        sys.stdout.write(f"power lost, {guard}, {took}: {dict(seen)}\n")
 
 
 if __name__ == "__main__":

@@ -22,9 +22,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_power_lost_at_random_moments(tmp_path: Path) -> None:
-    seen = run(tmp_path, LOSSES, seed=1)
-    assert seen["losses"] == LOSSES
+@pytest.mark.parametrize(("guard", "losses"), [("noise", LOSSES), ("surprise", LOSSES // 2)])
+def test_power_lost_at_random_moments(tmp_path: Path, guard: str, losses: int) -> None:
+    seen = run(tmp_path, losses, seed=1, guard=guard)
+    assert seen["losses"] == losses
     for what in ("appends", "seals", "tokens", "revocations", "models"):
         assert seen[f"{what} acknowledged"] > 0
     assert seen["answers told"] > 0

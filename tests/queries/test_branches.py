@@ -121,13 +121,16 @@ def test_the_printer_has_no_choice_among_texts(node):
 @pytest.mark.parametrize("truth", [True, False, None])
 def test_kernels_see_the_same_whatever_is_true(truth, monkeypatch):
     """What functions of whole columns are given: the same types and lengths, and no text."""
-    seen, pick = [], polars_numbers._pick
+    seen, apply = [], polars_numbers.apply
 
-    def watched(operands):
-        seen.append([(one.dtype, len(one)) for one in operands])
-        return pick(operands)
+    def watched(function, parts, kind):
+        def called(operands):
+            seen.append([(one.dtype, len(one)) for one in operands])
+            return function(operands)
 
-    monkeypatch.setattr(polars_numbers, "_pick", watched)
+        return apply(called, parts, kind)
+
+    monkeypatch.setattr(polars_numbers, "apply", watched)
     frame = pl.DataFrame({"p": pl.Series([truth] * 50, dtype=pl.Boolean())})
     asked = f"upper(case when p then '{LETTERS}' else '' end) = '{LETTERS.upper()}'"
     measure = fraction(asked).measure(Schema.of({"p": "bool"}))

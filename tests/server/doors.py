@@ -31,6 +31,7 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("POST", "/v1/ask"): "analyst",
     ("POST", "/v1/ask-many"): "analyst",
     ("POST", "/v1/select"): "analyst",
+    ("POST", "/v1/register"): "analyst",
     ("POST", "/v1/models"): "analyst",
     ("POST", "/v1/append"): "custodian",
 }
@@ -46,13 +47,19 @@ BODIES: dict[str, Any] = {
     "/v1/ask": {"query": "age > 65"},
     "/v1/ask-many": {"queries": ["age > 65", "age > 66"]},
     "/v1/select": {"candidates": ["age > 65", "age > 66"], "price": 2},
+    "/v1/register": {"queries": ["age > 65", "age > 67"]},
     "/v1/models": b"no model",
     "/v1/append": records(2000, 2001),
 }
+OF_THE_OTHER_GUARD = {
+    "noise": {"/v1/register"},
+    "surprise": {"/v1/plan", "/v1/outlook", "/v1/rounds", "/v1/room"},
+}
+"""What a dataset refuses with WrongGuard."""
 ADDRESSES = {
     "/v1/room": "/v1/room?round=1000",
     "/v1/compare": "/v1/compare?n0=200&n=2000&alpha=0.3&beta=0.1",
-    "/v1/transcript/{entry}": "/v1/transcript/4",
+    "/v1/transcript/{entry}": "/v1/transcript/5",
 }
 GUARDED = sorted(key for key, role in TABLE.items() if role is not None)
 

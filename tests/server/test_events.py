@@ -17,7 +17,6 @@ import pytest
 
 from support.runtime import record, records
 from support.service import PATIENT, QUICK, Running, knock, running, send
-from surehold.server.routes import events
 
 
 class Stream:
@@ -95,12 +94,11 @@ def test_what_another_process_appends_is_seen(door: Running, tmp_path):
         assert stream.next_status()["n"] == 1001
 
 
-def test_a_silent_stream_says_that_it_is_there(door: Running, monkeypatch):
-    monkeypatch.setattr(events, "_ALIVE", 0.2)
-    with watching(door) as stream:
+def test_a_silent_stream_says_that_it_is_there(clinic):
+    with running(clinic, replace(QUICK, alive_seconds=0.2)) as run, watching(run) as stream:
         stream.next_status()
         assert [stream.next() for _ in range(3)] == [": still here\n\n"] * 3
-        door.dataset.append([record(1000)])
+        clinic.append([record(1000)])
         seen = ""
         while "event: status" not in seen:
             seen = stream.next()

@@ -7,20 +7,18 @@ import json
 import pytest
 
 import surehold.errors as errors
-from support.runtime import contents, made
+from support.runtime import GUARDS, contents, made
 from support.service import KINDS, Running, check_headers, check_refusal, raw, read, running, send
 from surehold.server.errors import STATUSES, headers_of, status_of, unexpected
 
 JSON = {"Content-Type": "application/json"}
 
 
-@pytest.fixture(scope="module")
-def house(tmp_path_factory):
+@pytest.fixture(scope="module", params=GUARDS)
+def house(request, tmp_path_factory):
     """A service with tokens, and one of each role."""
-    with (
-        made(tmp_path_factory.mktemp("hostile") / "clinic", count=1000) as dataset,
-        running(dataset) as run,
-    ):
+    folder = tmp_path_factory.mktemp("hostile") / "clinic"
+    with made(folder, count=1000, guard=request.param) as dataset, running(dataset) as run:
         yield run, run.token("custodian")
 
 
@@ -80,6 +78,18 @@ BODIES = {
     "a broken round": ASKED % b', "round": 1000.5',
     "a round as text": ASKED % b', "round": "1000"',
     "a round as truth": ASKED % b', "round": true',
+    "a truth as expectation": ASKED % b', "expect": true',
+    "a list as expectation": ASKED % b', "expect": [0.8]',
+    "words as expectation": ASKED % b', "expect": "about half"',
+    "NaN as expectation": ASKED % b', "expect": "NaN"',
+    "more than all": ASKED % b', "expect": 1e300, "within": 0.1',
+    "a long expectation": ASKED % b', "expect": "0.%s"' % (b"8" * 1000),
+    "many digits expected": ASKED % b', "expect": %s, "within": 0.1' % (b"9" * 4000),
+    "a division by zero": ASKED % b', "expect": "1/0"',
+    "within nothing": ASKED % b', "expect": 0.5, "within": 0',
+    "no doubt": ASKED % b', "expect": 0.5, "doubt": 0',
+    "all doubt": ASKED % b', "expect": 0.5, "doubt": "1"',
+    "half a character expected": ASKED % b', "expect": "\\ud800"',
     "a number as query": b'{"query": 7}',
     "a list as query": b'{"query": ["age > 65"]}',
     "a long query": b'{"query": "age > 1%s"}' % (b" + 1" * 5000),
@@ -120,8 +130,17 @@ def test_bodies_that_can_not_be_meant(house, name):
         ("/v1/ask-many", b'{"queries": "age > 65"}'),
         ("/v1/ask-many", b'{"queries": ["age > 65", "\\ud800"]}'),
         ("/v1/ask-many", b'{"queries": [%s"age > 1"]}' % (b'"age > 1",' * 10_001)),
-        ("/v1/hold", b'{"round": 12}'),
+        ("/v1/hold", b'{"round": 0}'),
         ("/v1/hold", b'{"round": 99999999}'),
+        ("/v1/register", b'{"queries": []}'),
+        ("/v1/register", b'{"queries": "age > 65"}'),
+        ("/v1/register", b'{"queries": ["age > 65", "age >"]}'),
+        ("/v1/register", b'{"queries": ["age > 65"], "share": 0}'),
+        ("/v1/register", b'{"queries": ["age > 65"], "share": "1.5"}'),
+        ("/v1/register", b'{"queries": ["age > 65"], "share": [1]}'),
+        ("/v1/register", b'{"queries": ["age > 65"], "share": 1e-999999999}'),
+        ("/v1/register", b'{"queries": ["age > 65"], "expect": 0.5}'),
+        ("/v1/register", b'{"queries": ["income > 65"]}'),
     ],
 )
 def test_bodies_of_other_routes(house, path, body):

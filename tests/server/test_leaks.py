@@ -6,16 +6,17 @@ import io
 import json
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import pytest
 
-from server.doors import GUARDED, knocked
+from server.doors import GUARDED, OF_THE_OTHER_GUARD, knocked
 from support.noise_sources import FastSeededNoise
-from support.runtime import COLUMNS, adaptive_plan
-from support.service import Got, knock, running, send
-from surehold.server.routes import events, page
+from support.runtime import COLUMNS, GUARDS, guarded
+from support.service import QUICK, Got, knock, running, send
+from surehold.server.routes import page
 from surehold.session.dataset import Dataset, create
 from surehold.session.session import Session
 
@@ -34,24 +35,26 @@ def sparrows(count: int = 1000) -> list[dict[str, Any]]:
     return [{"age": 1, "bmi": 30.0 + i, "city": "Bergen"} for i in range(count)]
 
 
-def filled(path: Any, some: list[dict[str, Any]]) -> Dataset:
+def filled(path: Any, some: list[dict[str, Any]], guard: str) -> Dataset:
     path.parent.mkdir(exist_ok=True)
-    create(path, plan=adaptive_plan(), columns=COLUMNS).close()
+    create(path, **guarded(guard, limit=120), columns=COLUMNS).close()
     dataset = Dataset(path, FastSeededNoise(3))
     dataset.append(some)
     return dataset
 
 
-@pytest.fixture
-def cage(tmp_path):
-    with filled(tmp_path / "clinic", canaries()) as dataset, running(dataset) as run:
+@pytest.fixture(params=GUARDS)
+def cage(request, tmp_path):
+    lively = replace(QUICK, alive_seconds=0.3)
+    path = tmp_path / "clinic"
+    with filled(path, canaries(), request.param) as dataset, running(dataset, lively) as run:
         yield run, run.token("custodian")
 
 
-@pytest.fixture(scope="module")
-def lasting_cage(tmp_path_factory):
+@pytest.fixture(scope="module", params=GUARDS)
+def lasting_cage(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cage")
-    with filled(folder / "clinic", canaries()) as dataset, running(dataset) as run:
+    with filled(folder / "clinic", canaries(), request.param) as dataset, running(dataset) as run:
         yield run, run.token("custodian")
 
 
@@ -111,17 +114,19 @@ def test_a_battery_of_questions(cage, log):
         *("/v1/growth", "/v1/models", "/v1/transcript", f"/v1/transcript/{entry}", "/metrics"),
         *("/openapi.json", "/healthz"),
     ):
-        check_got(send(run.url, "GET", path, token=token), 200)
+        is_refused = path.partition("?")[0] in OF_THE_OTHER_GUARD[run.dataset.guard]
+        check_got(send(run.url, "GET", path, token=token), 422 if is_refused else 200)
     check_got(send(run.url, "POST", "/v1/verify", token=token), 200)
     assert len(log()) > 40
     check_silent(log())
 
 
+@pytest.mark.parametrize("guard", GUARDS)
 @pytest.mark.parametrize("role", ["viewer", "custodian"])
-def test_no_response_says_where_the_dataset_lies(tmp_path, role):
+def test_no_response_says_where_the_dataset_lies(tmp_path, role, guard):
     """Of the folder its name at most: no route, no refusal, and not when files are gone."""
     place = tmp_path / "where-it-lies"
-    with filled(place / "clinic", canaries()) as dataset, running(dataset) as run:
+    with filled(place / "clinic", canaries(), guard) as dataset, running(dataset) as run:
         token, told = run.token(role), []
         for method, path in GUARDED:
             told.append(knocked(run.url, method, path, token))
@@ -221,6 +226,7 @@ class Careless(Exception):
         (Session, "ask", "POST", "/v1/ask", {"query": "age > 65"}),
         (Session, "ask_many", "POST", "/v1/ask-many", {"queries": ["age > 65"]}),
         (Session, "quote", "POST", "/v1/quote", {"query": "age > 65"}),
+        (Session, "register", "POST", "/v1/register", {"queries": ["age > 65"]}),
     ],
 )
 @pytest.mark.parametrize("kind", [Careless, KeyError, UnicodeError, OSError, AssertionError])
@@ -265,7 +271,6 @@ def test_errors_of_what_is_around_the_routes(cage, log, monkeypatch):
 
 def test_a_stream_whose_look_fails_says_nothing_of_it(cage, log, monkeypatch):
     run, token = cage
-    monkeypatch.setattr(events, "_ALIVE", 0.3)
 
     def fail(self: Dataset) -> None:
         raise Careless(WORD)
@@ -292,10 +297,14 @@ REFUSED: list[tuple[str, str, Any]] = [
     ("POST", "/v1/ask", {"query": "income > 65"}),
     ("POST", "/v1/ask", {"query": "mean(bmi, 5, 5)"}),
     ("POST", "/v1/ask-many", {"queries": ["age > 65", "age > 1e9"]}),
-    ("POST", "/v1/select", {"candidates": ["age > 65", "bmi > 1e9"]}),
+    ("POST", "/v1/select", {"candidates": [f"bmi > {i}e9" for i in range(64)]}),
     ("POST", "/v1/quote", {"query": "age > 64"}),
     ("POST", "/v1/quote", {"query": f"city == '{WORD}'"}),
     ("POST", "/v1/hold", {"round": 100}),
+    ("POST", "/v1/quote", {"query": "age > 63", "expect": "pass"}),
+    ("POST", "/v1/ask", {"query": "age > 63", "expect": 2, "within": 0.1}),
+    ("POST", "/v1/ask", {"query": f"city == '{WORD}'", "expect": 0.6, "within": 0.01}),
+    ("POST", "/v1/register", {"queries": ["bmi > 1e9", f"city == '{WORD}'"]}),
     ("POST", "/v1/append", [{"age": "old"}]),
     ("POST", "/v1/append", [{"city": 7}]),
     ("GET", "/v1/transcript/2", None),
@@ -304,10 +313,11 @@ REFUSED: list[tuple[str, str, Any]] = [
 ]
 
 
-def test_two_datasets_that_differ_in_values_refuse_with_the_same_bytes(tmp_path):
+@pytest.mark.parametrize("guard", GUARDS)
+def test_two_datasets_that_differ_in_values_refuse_with_the_same_bytes(tmp_path, guard):
     told: list[list[object]] = []
     for name, some in (("a", canaries()), ("b", sparrows())):
-        with filled(tmp_path / name / "clinic", some) as dataset, running(dataset) as run:
+        with filled(tmp_path / name / "clinic", some, guard) as dataset, running(dataset) as run:
             token, found = run.token("custodian"), list[object]()
             for i in range(400):
                 got = send(run.url, "POST", "/v1/ask", {"query": f"age > {i}.5"}, token=token)

@@ -72,6 +72,7 @@ def test_me(door: Running):
         "token": found.id,
         "expires": found.expires,
         "limit": limit.to_dict(),
+        "guard": "noise",
     }
 
 

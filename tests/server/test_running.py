@@ -16,9 +16,9 @@ from click.testing import CliRunner
 
 import surehold as sh
 from support.runtime import contents, made, records
-from support.service import PATIENT, heard, knock, read, send, serving
+from support.service import PATIENT, heard, knock, logged, read, send, serving
+from surehold.checks import is_loopback
 from surehold.cli import exit_code, surehold
-from surehold.server.addresses import is_loopback
 from surehold.server.run import Runner, serve
 from surehold.server.service import Service
 from surehold.server.tokens import TokenBook
@@ -39,7 +39,8 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 def refused(*arguments: object, code: int = 2) -> str:
     """What the command says, in this process, that does not do it."""
-    result = CliRunner().invoke(surehold, [str(argument) for argument in arguments])
+    with logged():  # serve sends the log of this process elsewhere
+        result = CliRunner().invoke(surehold, [str(argument) for argument in arguments])
     error = result.exception
     got = exit_code(error) if isinstance(error, sh.SureholdError) else result.exit_code
     assert (got, result.stdout) == (code, "")

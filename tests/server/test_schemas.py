@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -9,19 +10,34 @@ from jsonschema import Draft202012Validator
 
 import surehold as sh
 from server.doors import TABLE, knocked
-from support.runtime import made
+from support.runtime import GUARDS, made
 from support.service import Got, Running, running, send
 from support.small_models import ONE
-from surehold.session.results import RESULTS
+from surehold.session import RESULTS
 
-QUERIES = {
-    "answer": "age > 65",
-    "table": "histogram(city in ('Oslo'))",
-    "estimate": "rate(age > 50, bmi > 20)",
-    "verdict": "gate(age > 50, at_least, 0.5)",
-    "choice": "select(lowest, 1, age > 50, age > 60)",
-    "fit": sh.fit("logistic", target="age > 50", features={"bmi": (0, 50)}, price=4).canonical,
+TABLE_OF_TWO, SELECT = "histogram(city in ('Oslo'))", "select(lowest, 1, age > 50, age > 60)"
+QUERIES: dict[str, dict[str, dict[str, Any]]] = {
+    "noise": {
+        "answer": {"query": "age > 65"},
+        "table": {"query": TABLE_OF_TWO},
+        "estimate": {"query": "rate(age > 50, bmi > 20)"},
+        "verdict": {"query": "gate(age > 50, at_least, 0.5)"},
+        "choice": {"query": SELECT},
+        "fit": {
+            "query": sh.fit(
+                "logistic", target="age > 50", features={"bmi": (0, 50)}, price=4
+            ).canonical
+        },
+    },
+    "surprise": {
+        "number": {"query": "age > 65", "expect": 0.34, "within": "0.02", "doubt": "1/20"},
+        "decision": {"query": "gate(age > 50, at_least, 0.5)", "expect": "undecided"},
+        "ladder": {"query": "difference(age > 50, age > 60)", "expect": "no", "within": 0.02},
+        "selection": {"query": SELECT},
+        "shares": {"query": TABLE_OF_TWO},
+    },
 }
+KINDS = [(guard, kind) for guard, queries in QUERIES.items() for kind in queries]
 BYTES = {"Content-Type": "application/octet-stream"}
 STREAMS = {("GET", "/metrics"), ("GET", "/v1/events")}
 
@@ -39,11 +55,16 @@ def closed(schema: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory):
-    path = tmp_path_factory.mktemp("house") / "clinic"
-    with made(path, count=2000) as dataset, running(dataset) as run:
-        assert send(run.url, "POST", "/v1/models", ONE, headers=BYTES).status == 200
-        yield run
+def houses(tmp_path_factory):
+    """A service of a dataset with each guard."""
+    with ExitStack() as stack:
+        found = {}
+        for guard in GUARDS:
+            path = tmp_path_factory.mktemp(guard) / "clinic"
+            dataset = stack.enter_context(made(path, count=2000, guard=guard))
+            run = found[guard] = stack.enter_context(running(dataset))
+            assert send(run.url, "POST", "/v1/models", ONE, headers=BYTES).status == 200
+        yield found
 
 
 def check(run: Running, method: str, path: str, got: Got) -> None:
@@ -59,13 +80,14 @@ def check(run: Running, method: str, path: str, got: Got) -> None:
 
 
 def test_every_kind_has_a_query():
-    assert QUERIES.keys() == RESULTS.keys()
+    assert {kind for _, kind in KINDS} == RESULTS.keys()
 
 
-@pytest.mark.parametrize("kind", QUERIES)
-def test_a_result_of_each_kind(house, kind):
+@pytest.mark.parametrize(("guard", "kind"), KINDS)
+def test_a_result_of_each_kind(houses, guard, kind):
+    house = houses[guard]
     for path in ("/v1/quote", "/v1/ask"):
-        got = send(house.url, "POST", path, {"query": QUERIES[kind]})
+        got = send(house.url, "POST", path, QUERIES[guard][kind])
         assert got.status == 200, got.json
         check(house, "POST", path, got)
     assert got.json["kind"] == kind
@@ -77,8 +99,10 @@ def test_a_result_of_each_kind(house, kind):
     check(house, "GET", "/v1/transcript/{entry}", got)
 
 
+@pytest.mark.parametrize("guard", GUARDS)
 @pytest.mark.parametrize(("method", "path"), sorted(TABLE.keys() - STREAMS), ids=str)
-def test_every_route_of_json(house, method, path):
+def test_every_route_of_json(houses, guard, method, path):
+    house = houses[guard]
     if path == "/v1/transcript/{entry}":
         send(house.url, "POST", "/v1/ask", {"query": "age > 65"})
     check(house, method, path, knocked(house.url, method, path))

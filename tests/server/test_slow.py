@@ -25,7 +25,6 @@ from support.service import (
     running,
     send,
 )
-from surehold.server import protocol
 
 MEGABYTE = 1 << 20
 SMALL = replace(QUICK, json_bytes=MEGABYTE, append_bytes=MEGABYTE, model_bytes=MEGABYTE)
@@ -128,9 +127,8 @@ def test_just_small_enough_is_taken(clinic):
 # ------------------------------------------------------------------------------------ too slow
 
 
-def test_a_head_that_does_not_come(clinic, monkeypatch):
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.3)
-    with running(clinic) as run:
+def test_a_head_that_does_not_come(clinic):
+    with running(clinic, replace(QUICK, head_seconds=0.3)) as run:
         for begin in (b"", b"GET /v1/sta", b"GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\n"):
             began = time.monotonic()
             got = read(raw(run.url, begin))
@@ -138,9 +136,10 @@ def test_a_head_that_does_not_come(clinic, monkeypatch):
             assert 0.25 < time.monotonic() - began < PATIENT
 
 
-def test_a_head_that_trickles_gets_no_more_time(clinic, monkeypatch):
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.5)
-    with running(clinic) as run, knock(run.url, b"GET /v1/status HTTP/1.1\r\n") as connection:
+def test_a_head_that_trickles_gets_no_more_time(clinic):
+    begin = b"GET /v1/status HTTP/1.1\r\n"
+    hasty = replace(QUICK, head_seconds=0.5)
+    with running(clinic, hasty) as run, knock(run.url, begin) as connection:
         began = time.monotonic()
         with contextlib.suppress(ConnectionError):
             while time.monotonic() - began < PATIENT:
@@ -198,10 +197,9 @@ def test_a_body_may_take_its_time_as_long_as_it_comes_steadily(clinic):
             assert read(heard(connection)).json == {"count": 200, "n": 1200}
 
 
-def test_who_does_not_read_is_let_go(clinic, monkeypatch):
+def test_who_does_not_read_is_let_go(clinic):
     """The answer is larger than what the buffers on the way take; the next one is answered."""
-    monkeypatch.setattr(protocol, "UNREAD_SECONDS", 0.5)
-    with running(clinic) as run:
+    with running(clinic, replace(QUICK, unread_seconds=0.5)) as run:
         token = run.token("custodian")
         # Pipelined: each answer waits for the one before it to be taken.
         get = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -216,9 +214,8 @@ def test_who_does_not_read_is_let_go(clinic, monkeypatch):
         kept_well(run, token)
 
 
-def test_who_reads_slowly_gets_all_of_it(clinic, monkeypatch):
-    monkeypatch.setattr(protocol, "UNREAD_SECONDS", 0.4)
-    with running(clinic) as run:
+def test_who_reads_slowly_gets_all_of_it(clinic):
+    with running(clinic, replace(QUICK, unread_seconds=0.4)) as run:
         full = send(run.url, "GET", "/openapi.json").content
         with knock(run.url) as connection:
             connection.sendall(
@@ -345,30 +342,30 @@ def test_one_address_leaves_connections_to_others(clinic):
         def come(address):
             return socket.create_connection((host, port), PATIENT, (address, 0))
 
-        mine = [come("127.0.0.2") for _ in range(protocol.CONNECTIONS_EACH)]
-        connected(run, protocol.CONNECTIONS_EACH)
-        for _ in range(protocol.CONNECTIONS):
+        most, each = QUICK.connections
+        mine = [come("127.0.0.2") for _ in range(each)]
+        connected(run, each)
+        for _ in range(most):
             with come("127.0.0.2") as refused:
                 got = read(heard(refused))
                 assert check_refusal(got, 429)["type"] == "RequestRefused"
                 assert got.headers["retry-after"] == "1"
-        connected(run, protocol.CONNECTIONS_EACH)
+        connected(run, each)
         with come("127.0.0.3") as other:
             other.sendall(LOOK)
             assert read(heard(other)).status == 200
         mine[0].sendall(LOOK)
         assert read(heard(mine[0])).status == 200  # those that are open go on
-        connected(run, protocol.CONNECTIONS_EACH - 1)
-        proxied = [come("127.0.0.1") for _ in range(protocol.CONNECTIONS_EACH)]
-        connected(run, 2 * protocol.CONNECTIONS_EACH - 1)
+        connected(run, each - 1)
+        proxied = [come("127.0.0.1") for _ in range(each)]
+        connected(run, 2 * each - 1)
         assert send(run.url, "GET", "/v1/status").status == 200  # there may be many behind it
         for connection in (*mine, *proxied):
             connection.close()
 
 
-def test_too_many_connections_are_told_so(clinic, monkeypatch):
-    monkeypatch.setattr(protocol, "CONNECTIONS", 5)
-    with running(clinic) as run:
+def test_too_many_connections_are_told_so(clinic):
+    with running(clinic, replace(QUICK, connections=(5, 5))) as run:
         idle = [knock(run.url) for _ in range(5)]
         connected(run, 5)
         got = send(run.url, "GET", "/v1/status")

@@ -101,9 +101,9 @@ def test_reading_long_queries_is_counted_before_it_is_done(clinic, monkeypatch):
         assert send(run.url, "POST", "/v1/quote", {"query": "age > 5"}, token=other).status == 200
         assert send(run.url, "POST", "/v1/quote", many, token=other).status == 200
         agent = Caller("eve", "analyst", None)  # as a tool asks, with a text
-        run.service.quote(agent, many["query"])
+        run.service.desk(agent).quote(many["query"])
         with pytest.raises(sh.RequestRefused, match="characters of long queries"):
-            run.service.quote(agent, many["query"])
+            run.service.desk(agent).quote(many["query"])
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,15 @@ from surehold.session.dataset import Dataset
 
 
 @pytest.fixture
-def clinic(tmp_path):
+def guard():
+    """Tests of both guards are given each of them."""
+    return "noise"
+
+
+@pytest.fixture
+def clinic(tmp_path, guard):
     """With 1,000 records, where a query costs four times what it costs at the end."""
-    with made(tmp_path / "clinic", count=1000) as dataset:
+    with made(tmp_path / "clinic", count=1000, guard=guard) as dataset:
         yield dataset
 
 
@@ -33,9 +39,9 @@ def quick_models(monkeypatch):
 
 
 @pytest.fixture
-def full(tmp_path):
+def full(tmp_path, guard):
     """With all records that its plan has, so that a query of any class fits."""
-    with made(tmp_path / "full", count=2000) as dataset:
+    with made(tmp_path / "full", count=2000, guard=guard) as dataset:
         dataset.register(YOUTH)
         yield dataset
 

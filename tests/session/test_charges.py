@@ -11,7 +11,7 @@ import pytest
 import surehold as sh
 from support.runtime import contents, made, opened, records
 from support.touches import Touches
-from support.workload import CASES
+from support.workload import CASES, OF_BOTH
 from surehold.data.record_store import RecordStore
 from surehold.ledger import draft
 from surehold.session.dataset import Dataset
@@ -25,7 +25,7 @@ def touches(monkeypatch) -> Touches:
 
 
 @pytest.mark.usefixtures("quick_models")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("guard", "name"), OF_BOTH)
 def test_every_class_is_charged_before_it_is_evaluated(full, touches, name: str) -> None:
     full.session("ann").ask(CASES[name].query)
     full.verify()

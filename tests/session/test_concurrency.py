@@ -176,19 +176,19 @@ def test_noise_for_a_question_that_another_process_charged_elsewhere_is_not_used
         session = mine.session()
         first = session.at(500).ask("age > 30")
         warm(mine, "age > 40")
-        real = Evaluator.evaluate_known
+        real = Evaluator.known
 
         def charge_elsewhere(evaluator, due):
             drawn = real(evaluator, due)
             assert drawn  # the sum is known
-            monkeypatch.setattr(Evaluator, "evaluate_known", real)
+            monkeypatch.setattr(Evaluator, "known", real)
             monkeypatch.setattr(Evaluator, "evaluate", lambda *_: 1 / 0)
             with pytest.raises(ZeroDivisionError):  # after its charge, before its answer
                 other.session("other").at(500).ask("age > 40", key="k")
             monkeypatch.undo()
             return drawn
 
-        monkeypatch.setattr(Evaluator, "evaluate_known", charge_elsewhere)
+        monkeypatch.setattr(Evaluator, "known", charge_elsewhere)
         answer = session.ask("age > 40", key="k")
         assert (answer.round, answer.analyst) == (500, "other")
         assert len(mine.transcript) == 2

@@ -218,7 +218,7 @@ def _touched_first(evaluator: Evaluator, due: Any) -> Any:
 
 
 def test_the_machine_finds_evaluations_before_the_charge(monkeypatch) -> None:
-    monkeypatch.setattr(Evaluator, "_known", _touched_first)
+    monkeypatch.setattr(Evaluator, "known", _touched_first)
     with pytest.raises(AssertionError):
         run(25, 20, phases=[Phase.generate], report_multiple_bugs=False)
 

@@ -12,7 +12,7 @@ import surehold as sh
 from support.clocks import FakeClock, Gate
 from support.noise_sources import FastSeededNoise
 from support.runtime import made, records, sql, warm
-from support.workload import CASES, YOUTH
+from support.workload import CASES, OF_BOTH, YOUTH
 from surehold.data.calibration import Calibration
 from surehold.data.record_store import RecordStore
 from surehold.session import evaluation
@@ -29,9 +29,9 @@ def clock():
 
 
 @pytest.fixture
-def timed(tmp_path, clock, monkeypatch):
+def timed(tmp_path, clock, monkeypatch, guard):
     """A dataset on the fake clock, on which every evaluation is expected to take 10 ms."""
-    made(tmp_path / "timed", count=2000).close()
+    made(tmp_path / "timed", count=2000, guard=guard).close()
     monkeypatch.setattr(Calibration, "seconds", lambda *_: EXPECTED)
     monkeypatch.setattr(Calibration, "fit_seconds", lambda *_: 0.0)
     monkeypatch.setattr(Calibration, "loading", lambda *_: 0.0)
@@ -96,7 +96,7 @@ def test_no_slot_is_shorter_than_the_first():
 # ------------------------------------------------------------------------------- on every path
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize(("guard", "name"), OF_BOTH)
 @pytest.mark.usefixtures("quick_models")
 def test_however_long_an_evaluation_takes_it_is_committed_at_the_same_time(
     name, timed, clock, work
@@ -196,6 +196,21 @@ def test_what_touches_no_record_does_not_wait(timed, clock, work):
     session.ask("age > 60")
     timed.append(records(0, 50))
     assert clock.slept == slept
+
+
+@pytest.mark.parametrize("guard", ["surprise"])
+def test_an_outcome_of_known_numbers_waits_for_a_slot_of_its_own(timed, clock, work):
+    """Finding it takes longer if a number is next to a threshold, which an analyst may choose."""
+    session = timed.session(fixed_time=True)
+    session.ask("age > 50")
+    for limit in (0.4, 0.5, 0.6):
+        begun, work.seconds = clock.now, 0.0
+        session.ask(sh.gate("age > 50", at_least=limit))
+        assert clock.now == ticks(begun + SLOT)
+        assert committed(timed) == ticks(begun + SLOT)
+    begun = clock.now
+    session.ask("age > 50")  # recorded
+    assert clock.now == ticks(begun)
 
 
 def test_by_default_only_models_and_fits_are_held_back(timed, clock, work, quick_models):

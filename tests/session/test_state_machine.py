@@ -65,6 +65,7 @@ class Machine(RuleBasedStateMachine):
         self.open: list[tuple[Dataset, sh.Session]] = []
         self.history: list[tuple[int, int, int]] = []
         self.witnessed = 0  # from here on in history; a crash after COMMIT leaves it behind
+        self.skipped = 0  # points at which a fault does not come yet
 
     def teardown(self) -> None:
         for dataset, _ in self.open[:1]:
@@ -125,7 +126,7 @@ class Machine(RuleBasedStateMachine):
             [pages] = store._connection.execute("PRAGMA page_count").fetchone()
             store._connection.execute(f"PRAGMA max_page_count = {pages}")
         try:
-            with FAULTY.with_one(fault, self.path, self.new_copy()):
+            with FAULTY.with_one(fault, self.path, self.new_copy(), self.skipped):
                 return "told", work()
         except sh.StorageFailed as error:
             if fault != "full" and FAULTY.fired != fault:

@@ -251,6 +251,17 @@ def _csv(count: int, seed: int) -> Callable[[Path], None]:
     return lambda path: patients(count, seed).write_csv(path)
 
 
+def evaluations(count: int, seed: int) -> pl.DataFrame:
+    """The evaluation set of the README: which task it is, and which of two models was right."""
+    rng = np.random.default_rng(seed)
+    task = rng.choice(["math", "code", "text"], count, p=[0.3, 0.3, 0.4])
+    chance = np.select([task == "math", task == "code"], [0.78, 0.86], 0.93)
+    correct = rng.random(count) < chance
+    old = np.where(rng.random(count) < 0.1, rng.random(count) < 0.5, correct)
+    seconds = rng.gamma(2.0, 1.5, count).round(2)
+    return pl.DataFrame({"task": task, "correct": correct, "old_correct": old, "seconds": seconds})
+
+
 def onnx_model(path: Path) -> None:
     """Who is ill, by age and bmi: a logistic regression, fitted on records of its own."""
     from skl2onnx import to_onnx
@@ -285,6 +296,8 @@ def shop(path: Path) -> None:
 
 
 MAKERS: dict[str, Callable[[Path], None]] = {
+    "evals.csv": lambda path: evaluations(2_000, seed=4).write_csv(path),
+    "more.csv": lambda path: evaluations(3_000, seed=5).write_csv(path),
     "jan.csv": _csv(20_000, seed=1),
     "feb.csv": _csv(5_000, seed=2),
     "model.onnx": onnx_model,

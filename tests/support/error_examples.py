@@ -17,6 +17,7 @@ ARGUMENTS = {
     "numbers": {"n": 3},
     "position": 2,
     "entry": 4,
+    "needs": "noise",
 }
 
 

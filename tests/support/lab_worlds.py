@@ -14,6 +14,7 @@ from surehold.lab import (
     Agreements,
     Analysis,
     Coins,
+    Expected,
     Guard,
     Joints,
     Lookups,
@@ -54,6 +55,8 @@ def holds(questions: Questions, signs: Truths, label: Truths) -> Truths:
         case Lookups(predictions):
             cell = signs[:, :CELL_BITS] @ (1 << np.arange(CELL_BITS))
             return predictions[:, cell] == label
+        case Expected(questions):
+            return holds(questions, signs, label)
     raise NotImplementedError(type(questions).__name__)
 
 
@@ -74,6 +77,7 @@ def every_kind(random: np.random.Generator, features: int) -> list[Questions]:
         Ablations(weights[2], random.integers(-(-features // 8), size=4)),
         Joints(np.where(np.isin(np.arange(features), some[:5]), 0, weights[3]), some[:5]),
         Lookups(random.random((3, CELLS)) < 0.5),
+        Expected(Memberships(some[:3]), random.random(min(features, 3)), 0.1),
     ]
 
 

@@ -63,13 +63,22 @@ def made(
     count: int = 0,
     seed: int = 1,
     clock: Callable[[], float] | None = None,
+    guard: str = "noise",
 ) -> Dataset:
     """A new dataset with the first ``count`` records in it."""
-    create(path, plan=plan or adaptive_plan(), columns=COLUMNS).close()
+    create(path, **(guarded(guard) if plan is None else {"plan": plan}), columns=COLUMNS).close()
     dataset = opened(path, seed, clock)
     if count:
         dataset.append(records(0, count))
     return dataset
+
+
+GUARDS = ("noise", "surprise")
+
+
+def guarded(guard: str, limit: float | None = None) -> dict[str, Any]:
+    """What ``create`` takes for a guard; the limit is of bits, so that they come to an end too."""
+    return {"plan": adaptive_plan()} if guard == "noise" else {"beta": 0.1, "limit": limit}
 
 
 def opened(path: Path, seed: int = 2, clock: Callable[[], float] | None = None) -> Dataset:
@@ -104,6 +113,7 @@ TABLES = (
     "keys",
     "rounds",
     "spending",
+    "claims",
 )
 
 

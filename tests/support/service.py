@@ -23,7 +23,6 @@ from urllib.parse import urlsplit
 from support.noise_sources import FastSeededNoise
 from surehold import errors
 from surehold.server.addresses import address_of, listen
-from surehold.server.app import with_middleware
 from surehold.server.logs import start_logging
 from surehold.server.middleware import HEADERS
 from surehold.server.protocol import HttpServer
@@ -75,7 +74,7 @@ def running_tools(dataset: Dataset, settings: Settings = QUICK) -> AbstractConte
 
     service = Service(dataset, settings)
     app = tool_application(service, lambda: None)
-    return _run(service, HttpServer(with_middleware(app)))
+    return _run(service, HttpServer(app))
 
 
 @contextmanager

@@ -14,9 +14,10 @@ from support.runtime import sql
 from surehold.data.calibration import MadeUp
 from surehold.data.engines.polars_engine import PolarsEngine
 from surehold.data.record_store import RecordStore
+from surehold.ledger.surprise_draft import asking_of_entry
 from surehold.queries import form_of
 
-READS = ("_sums", "_cell_sums", "_pair_statistic", "frame")
+READS = ("sums", "cell_sums", "pair_statistic", "frame")
 
 
 class Touches:
@@ -82,7 +83,13 @@ class Touches:
 
     def covered(self, data: RecordStore, round: int) -> set[str]:
         """What was charged at a round: queries, and the sources that they need."""
-        forms = [form_of(text, data._ledger.schema) for text in charged(data._ledger.folder, round)]
+        ledger = data._ledger
+        if ledger.rules.guard == "surprise":
+            entries = [e.read() for e in ledger.store.entries() if e.kind in ("charge", "answer")]
+            asked = [e for e in entries if e["round"] == round]
+            forms: list[Any] = [asking_of_entry(ledger.schema, body) for body in asked]
+        else:
+            forms = [form_of(text, ledger.schema) for text in charged(ledger.folder, round)]
         sources = {source.canonical for form in forms for source in form.sources}
         return sources | {form.canonical for form in forms}
 

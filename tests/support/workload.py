@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 import surehold as sh
-from support.runtime import record
+from support.runtime import GUARDS, record
 from surehold.data import scores
 from surehold.data.process.runner import Result
 from surehold.data.statistics import Statistic
@@ -281,6 +281,12 @@ CASES: dict[str, Case] = {
     ),
     "confusion": alone(CONFUSION, 2, 9, kind=sh.Table),
 }
+
+
+OF_BOTH = [
+    (guard, name) for guard in GUARDS for name in CASES if (guard, name) != ("surprise", "fit")
+]
+"""What can be asked under each guard: a fit needs noise."""
 
 
 # --------------------------------------------------------------------------------- models

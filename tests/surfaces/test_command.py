@@ -14,6 +14,7 @@ EXAMPLES = {
     errors.SureholdError: errors.SureholdError("something"),
     errors.InvalidInput: errors.InvalidInput("beta", "a probability", 2),
     errors.NotApplicable: errors.NotApplicable("ours-n", "it needs a schedule"),
+    errors.WrongGuard: errors.WrongGuard("a fit", "noise"),
     errors.Unreachable: errors.Unreachable("a width", "another is reachable", {"alpha": 0.1}),
     errors.NotCertified: errors.NotCertified("a bracket", {"low": 1}),
     errors.MissingExtra: errors.MissingExtra("drawing a picture", "plot"),
@@ -33,6 +34,7 @@ EXAMPLES = {
 CODES = {
     errors.InvalidInput: 2,
     errors.NotApplicable: 2,
+    errors.WrongGuard: 2,
     errors.InvalidQuery: 2,
     errors.BadRecord: 2,
     errors.BudgetExhausted: 3,
@@ -120,8 +122,8 @@ def test_pictures_without_the_extra_say_what_to_install(capsys, monkeypatch, tmp
 
 
 def test_every_certificate_has_its_colour():
-    assert set(style.COLOURS) == set(CERTIFICATES)
-    assert len(set(style.COLOURS.values())) == len(CERTIFICATES)
+    assert set(style.COLOURS) == {*CERTIFICATES, "surprise"}
+    assert len(set(style.COLOURS.values())) == len(CERTIFICATES) + 1
 
 
 def test_an_address_without_http_is_noticed(capsys):

@@ -14,7 +14,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import surehold as sh
-from surehold.cli import console, main
+from surehold.cli import console
 from surehold.cli.decide import GATE_CODES, _parse_label
 from surehold.queries.query_text import READERS
 
@@ -36,21 +36,6 @@ def people(count=COUNT):
             "city": [("Oslo", "Bergen")[i % 2] for i in range(count)],
         }
     )
-
-
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run the command in an empty folder; gives exit code, output and errors."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as caught:
-            main(list(arguments))
-        shown = capsys.readouterr()
-        return caught.value.code, shown.out, shown.err
-
-    return run
 
 
 @pytest.fixture

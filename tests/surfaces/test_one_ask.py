@@ -127,6 +127,17 @@ def test_the_page_is_the_path(surface, record, tmp_path):
     assert not found, "\n".join([*found, "", "recorded:", *dict.fromkeys(recorded)])
 
 
+def test_the_page_is_the_path_under_the_surprise_guard(tmp_path):
+    with sh.create(tmp_path / "evals", beta=0.05, columns={"age": "int"}) as dataset:
+        dataset.append({"age": i % 90} for i in range(1000))
+    shown = "cli.console.show_answers"
+    recorded = by_command(tmp_path / "evals", shown)
+    inside = recorded[recorded.index(SESSION) + 1 : recorded.index(shown)]
+    walked = hops(PAGE, "The session, under the surprise guard", is_served=False)
+    found = mistakes(walked, inside)
+    assert not found, "\n".join([*found, "", "recorded:", *dict.fromkeys(inside)])
+
+
 def test_that_the_check_can_fail():
     walked = ["session.session.Session.ask", "ledger.ledger.Ledger.refresh"]
     assert mistakes(walked, walked) == []

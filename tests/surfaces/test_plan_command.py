@@ -8,24 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from surehold import compare, plan
-from surehold.cli import main
+from surehold import compare, forecast, plan
 from surehold.theory.certificates import CERTIFICATES
 
 BASE = ["plan", "--n0", "500000", "--n", "1500000", "--beta", "0.05"]
-
-
-@pytest.fixture
-def run(capsys):
-    """Run the command in this process: its exit code, output and complaints."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as caught:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return caught.value.code, captured.out, captured.err
-
-    return run
 
 
 def test_the_command_that_other_programs_rely_on(run):
@@ -75,7 +61,8 @@ def test_compare_adds_one_entry_for_each_certificate(run):
     assert code == 0
     entries = compare(n0=500_000, n=1_500_000, alpha=0.1, beta=0.05, batches=2)
     assert json.loads(out)["comparison"] == [entry.to_dict() for entry in entries]
-    assert [entry["certificate"] for entry in json.loads(out)["comparison"]] == list(CERTIFICATES)
+    compared = [entry["certificate"] for entry in json.loads(out)["comparison"]]
+    assert compared == [*CERTIFICATES, "surprise"]
 
 
 @pytest.mark.parametrize(
@@ -179,6 +166,64 @@ def test_a_narrow_screen_keeps_names_and_numbers(run, monkeypatch, columns):
     for name, number in (("sharp", "307,720"), ("jlnrss+", "6,617"), ("split", "2,597")):
         assert any(name in line and number in line for line in lines)
     assert all(line == line.rstrip() for line in lines)
+
+
+FORECAST = ["plan", "--static", "2000", "--beta", "0.05", "--questions", "200"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "question"),
+    [
+        ("--static 2000 --surprises 10", {"n0": 2_000, "surprises": 10}),
+        ("--static 2e3", {"n0": 2_000}),
+        ("--n0 2000 --n 9,000 --surprises 0", {"n0": 2_000, "n": 9_000, "surprises": 0}),
+    ],
+)
+def test_a_forecasts_json_is_the_librarys_dictionary(run, arguments, question):
+    code, out, err = run(
+        "plan", *arguments.split(), "--questions", "200", "--beta", "0.05", "--json"
+    )
+    assert (code, err) == (0, "")
+    assert json.loads(out) == forecast(beta=0.05, questions=200, **question).to_dict()
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_a_forecast_for_people_names_both_guards_and_the_next_command(run, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    code, out, err = run(*FORECAST, "--surprises", "10", "--compare")
+    assert (code, err) == (0, "")
+    row = forecast(beta=0.05, questions=200, surprises=10, n0=2_000).widths[0]
+    for word in ("95%", "noise", "surprise guard", row.display["last"], row.display["noise"]):
+        assert word in " ".join(out.split())
+    assert "  surehold create NAME --beta 0.05 --claims 200 --like FILE" in out.splitlines()
+    assert "sharp" in out
+    assert "None" not in out
+
+
+def test_a_forecasts_comparison_uses_its_surprises(run):
+    values = json.loads(run(*FORECAST, "--surprises", "10", "--compare", "--json")[1])
+    last = values["comparison"][-1]
+    assert (last["certificate"], last["constants"]["surprises"]) == ("surprise", 10)
+    assert last["width"] == values["widths"][0]["last"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("--surprises 3 --static 900", "--surprises must be used with --questions"),
+        ("--questions 3", "--questions must be used with --static, or with --n0 and --n"),
+        ("--questions 3 --static 900 --alpha 0.1 --rare 0.1", "used with --alpha, --rare"),
+        ("--questions 3 --n0 900 --n 1000 --batches 2", "used with --batches"),
+        ("--questions 3 --static 900 --surprises 4", "surprises must be a whole number from 0 to"),
+        ("--questions 3 --static 900 --surprises -1", "surprises must be a whole number from 0 to"),
+        ("--questions 0 --static 900", "questions must be a whole number from 1"),
+    ],
+)
+def test_a_bad_forecast_says_what_to_do(run, arguments, said):
+    code, out, err = run("plan", *arguments.split(), "--beta", "0.05")
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
 
 
 def test_an_unreachable_plan_still_compares(run):

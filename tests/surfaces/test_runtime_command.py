@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 import surehold as sh
-from surehold.cli import main
 from surehold.ledger.store import Store
 
 QUERY = "age > 65 and city = 'Oslo'"
@@ -32,21 +31,6 @@ def people(count):
             "city": [("Oslo", "Bergen")[i % 2] for i in range(count)],
         }
     )
-
-
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run the command in an empty folder; gives exit code, output and errors."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as caught:
-            main(list(arguments))
-        shown = capsys.readouterr()
-        return caught.value.code, shown.out, shown.err
-
-    return run
 
 
 @pytest.fixture

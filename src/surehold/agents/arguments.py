@@ -17,12 +17,12 @@ def _whole(value: object) -> object:
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]
-Count = Annotated[int, Field(ge=0), BeforeValidator(_whole)]
+Count = Annotated[Whole, Field(ge=0)]
 QueryText = Annotated[
     str, Field(description="The question, in the query language (describe shows it): age > 65")
 ]
 AtRound = Annotated[
-    Annotated[int, Field(ge=1), BeforeValidator(_whole)] | None,
+    Annotated[Whole, Field(ge=1)] | None,
     Field(
         description="Ask the snapshot of the first ROUND records, at the price of that round. "
         "Leave it out to ask all records."
@@ -33,6 +33,31 @@ Key = Annotated[
     Field(
         description="A UUID, new for each question; all callers of a dataset share its keys. "
         "The same call with the same key returns the recorded answer and charges nothing."
+    ),
+]
+
+
+Written = str | float
+"""A number, or text that keeps it exactly."""
+Expect = Annotated[
+    Written | None,
+    Field(
+        description="The number that you expect, or the verdict: pass, fail, undecided, not pass; "
+        "no for a difference or improvement. What comes as expected costs little."
+    ),
+]
+Within = Annotated[
+    Written | None,
+    Field(
+        description="How far off it may be, in the units of the query; with expect no, the "
+        "improvement that matters."
+    ),
+]
+Doubt = Annotated[
+    Written | None,
+    Field(
+        description="The probability that it comes out otherwise, such as 0.05; learned from the "
+        "answers so far if left out."
     ),
 ]
 

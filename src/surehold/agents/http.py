@@ -17,13 +17,12 @@ from starlette.types import Message, Receive, Scope, Send
 
 from surehold.agents.tools import Guest
 from surehold.agents.toolserver import ToolServer
-from surehold.server.app import assemble, health, with_middleware
-from surehold.server.auth import GuardedRoute
-from surehold.server.dependencies import VIEWER, gives
+from surehold.server.app import assemble, health
+from surehold.server.auth import VIEWER, GuardedRoute
 from surehold.server.middleware import TOOL
 from surehold.server.protocol import HttpServer
 from surehold.server.routes import metrics
-from surehold.server.schemas import WITH_BODY
+from surehold.server.schemas import WITH_BODY, gives
 from surehold.server.service import Service
 
 PATH = "/mcp"
@@ -31,7 +30,7 @@ PATH = "/mcp"
 
 def tool_application(service: Service, close: Callable[[], None]) -> FastAPI:
     """Build the stateless ASGI application of the tools, guarded like the routes."""
-    tools = ToolServer(lambda request: _guest_of(service, request.scope))
+    tools = ToolServer(lambda request: _guest_of(service, request.scope), service.dataset.guard)
     manager = StreamableHTTPSessionManager(
         tools.server,
         json_response=True,
@@ -60,7 +59,7 @@ def tool_application(service: Service, close: Callable[[], None]) -> FastAPI:
 def serve_http(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
     """Serve until a signal arrives, and let running calls finish."""
     logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every bad request
-    HttpServer(with_middleware(app), ready).run(sockets=[listener])
+    HttpServer(app, ready).run(sockets=[listener])
 
 
 def _guest_of(service: Service, scope: Scope) -> Guest:

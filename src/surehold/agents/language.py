@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+_COSTS = re.compile(r"; (?:price \d+|\d answers|twice as wide)$")
+_FIT = re.compile(r"^ *fit\(|of a fit")
+
 LANGUAGE = """\
 # What can be asked
 
@@ -40,3 +45,11 @@ Narrow bounds give narrow widths: the width of a mean is (high - low) times that
 Cells of a histogram are declared, never discovered.
 """
 """Every query in it is read by a test."""
+
+
+def language_of(guard: str) -> str:
+    """Return the page for a guard: prices are those of noise, which also has fits to itself."""
+    if guard == "noise":
+        return LANGUAGE
+    lines = (_COSTS.sub("", line) for line in LANGUAGE.splitlines() if not _FIT.search(line))
+    return "\n".join(lines) + "\n"

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from surehold import errors
+from surehold.agents import surprise_rendering
 from surehold.agents.language import LANGUAGE
+from surehold.agents.words import APART, LONGEST, quoted, sign, together
 from surehold.errors import SureholdError
-from surehold.formatting import percent, several, width
+from surehold.formatting import several, width
 from surehold.planning import Plan
 from surehold.session import (
     Answer,
-    Budget,
     Choice,
     Estimate,
     Fitted,
+    LadderOutcome,
+    NoisyResult,
+    Outcome,
     Quote,
     Result,
     Round,
+    SelectionOutcome,
     SpendingLimit,
     Status,
     Table,
@@ -30,44 +34,36 @@ from surehold.session.outlook import Outlook, Pace
 from surehold.session.transcript import Page
 
 _SHOWN_ROUNDS = 12
-_LONGEST = 400
 _LATER = "a later round, which exists: leave the round out, or name a later one"
 _NOT_AGAIN = "Do not send this question again, nor the same one in other words."
 _SMALLER = (
     "A smaller one (fewer cells, a lower price) is another question: ask it if its quote is "
     "allowed. Otherwise report what you have."
 )
-_APART = "two answers differ for sure only if their intervals do not overlap"
 
 
 # ------------------------------------------------------------------------------------- answers
 
 
-def of_result(result: Result, left: str) -> str:
-    """Describe a result in a few lines; ``left`` says what is left afterwards."""
+def of_result(result: Result, left: str | None) -> str:
+    """Describe a result in a few lines; ``left`` says what is left afterwards, if anything is."""
     recorded = "  (recorded: it was given before, and cost nothing now)" if result.recorded else ""
     lines = [
         f"{result}{recorded}",
-        f"query: {_quoted(result.query)}",
+        f"query: {quoted(result.query)}",
         f"meaning: {_meaning(result)}",
     ]
-    if not isinstance(result, Fitted):
-        lines.append(f"certainty: {_together(result.beta)}")
-    lines.append(f"cost: {_cost(result)}; {left}")
+    if not isinstance(result, Fitted | LadderOutcome):
+        lines.append(f"certainty: {together(result.beta)}")
+    lines.append(f"cost: {'; '.join(filter(None, [_cost([result]), left]))}")
     return "\n".join(lines)
 
 
-def of_results(results: Sequence[Result], left: str) -> str:
+def of_results(results: Sequence[Result], left: str | None) -> str:
     """Describe several results, one line each, and what holds for all of them."""
-    lines = [f"{_brief(result)}   {_quoted(result.query)}" for result in results]
-    price = sum(result.price for result in results if not result.recorded)
-    cost = several(price, "answer") if price else "nothing now"
-    return "\n".join([*lines, f"certainty: {_together(results[0].beta)}", f"cost: {cost}; {left}"])
-
-
-def left_after(answers: int, t: int, left: Budget | SpendingLimit) -> str:
-    """Describe what is left of the budget, or of the caller's own limit."""
-    return f"{several(answers, 'answer')} left at n = {t:,}; {left}"
+    lines = [f"{_brief(result)}   {quoted(result.query)}" for result in results]
+    cost = "; ".join(filter(None, [_cost(results), left]))
+    return "\n".join([*lines, f"certainty: {together(results[0].beta)}", f"cost: {cost}"])
 
 
 def _meaning(result: Result) -> str:
@@ -77,7 +73,7 @@ def _meaning(result: Result) -> str:
                 "the population's value lies in the interval, at most "
                 f"{width(result.width)} from this value (the width is a half-width)"
             )
-            return f"{lies}; {_sign(result) if _is_difference(result) else _APART}"
+            return f"{lies}; {sign(result.query, result.interval) or APART}"
         case Table():
             return (
                 "each cell's population value lies in its interval; cells whose intervals overlap "
@@ -86,7 +82,7 @@ def _meaning(result: Result) -> str:
         case Estimate(interval=None):
             return "undetermined: there may be too few such records for any statement"
         case Estimate():
-            return f"the population's value lies in the interval; {_APART}"
+            return f"the population's value lies in the interval; {APART}"
         case Verdict(interval=None):
             return "undetermined: there may be too few such records to say pass or fail"
         case Verdict(verdict="undecided"):
@@ -104,36 +100,23 @@ def _meaning(result: Result) -> str:
                 "nothing is promised of the coefficients; ask how good the model is: "
                 f"{_shortened(result.predictor)}"
             )
+        case Outcome():
+            return surprise_rendering.meaning_of(result)
         case _:
             raise NotImplementedError(type(result).__name__)
 
 
-def _is_difference(answer: Answer) -> bool:
-    return answer.query.startswith("difference(")
-
-
-def _sign(difference: Answer) -> str:
-    low, high = difference.interval
-    if low > 0.0:
-        return "it is all above zero: the first is larger for sure"
-    if high < 0.0:
-        return "it is all below zero: the second is larger for sure"
-    return "it contains zero: the answer does not show which of the two is larger"
-
-
-def _together(beta: float) -> str:
-    return (
-        f"all intervals of the whole analysis hold together with probability {percent(beta)}, "
-        "however the questions were chosen"
-    )
-
-
-def _cost(result: Result) -> str:
-    if result.recorded:
+def _cost(results: Sequence[Result]) -> str:
+    """Say what results cost, in answers or, under the surprise guard, in bits."""
+    if all(result.recorded for result in results):
         return "nothing now"
-    if result.price == 0:
+    if isinstance(results[0], Outcome):
+        return surprise_rendering.cost_of(results)
+    new = [one for one in results if isinstance(one, NoisyResult) and not one.recorded]
+    price, charge = sum(one.price for one in new), sum(one.charge for one in new)
+    if price == 0:
         return "nothing beyond the answers it follows from"
-    return f"{several(result.price, 'answer')} ({result.charge:.4g} of each record's budget)"
+    return f"{several(price, 'answer')} ({charge:.4g} of each record's budget)"
 
 
 # -------------------------------------------------------------------------------------- quotes
@@ -141,7 +124,7 @@ def _cost(result: Result) -> str:
 
 def of_quote(quote: Quote, status: Status | None = None) -> str:
     """Describe the cost, or the reason for a refusal, given the status of the dataset."""
-    lines = [str(quote), f"query: {_quoted(quote.query)}"]
+    lines = [str(quote), f"query: {quoted(quote.query)}"]
     if quote.allowed:
         lines += [
             f"asking it would leave {several(quote.answers_left_after, 'answer')} at this round",
@@ -154,11 +137,14 @@ def of_quote(quote: Quote, status: Status | None = None) -> str:
     return "\n".join(lines)
 
 
+def _when_fits(more_records: int) -> str:
+    later = f"after {several(more_records, 'more record')}" if more_records else f"at {_LATER}"
+    return f"it would fit {later}"
+
+
 def _what_fits(quote: Quote) -> str:
-    if quote.more_records:
-        return f"it would fit after {several(quote.more_records, 'more record')}"
-    if quote.more_records == 0:
-        return f"it would fit at {_LATER}"
+    if quote.more_records is not None:
+        return _when_fits(quote.more_records)
     if quote.answers_left:
         left = several(quote.answers_left, "answer")
         return f"a smaller question may fit: {left} of price 1 are left"
@@ -181,7 +167,7 @@ def of_dataset(status: Status, plan: Plan, rounds: Sequence[Round]) -> str:
             *columns,
             f"width: at most ± {width(status.width)} for a fraction (a half-width), in proportion "
             "to its bounds for a mean; rates, means by group and AUCs have an interval.",
-            f"beta = {plan.beta:g}: {_together(plan.beta)}.",
+            f"beta = {plan.beta:g}: {together(plan.beta)}.",
             f"round: the number of records a question is asked of, now {_now(status)}. Asking "
             "later, of more records, costs less; an earlier round costs more.",
             f"answers so far: {status.answers:,}." if given else "no answers so far.",
@@ -218,7 +204,7 @@ def of_budget(
 def of_page(page: Page, newest: bool) -> str:
     """List a page of the transcript; quote what others wrote, and mark it as theirs."""
     lines = [
-        f"{answer.entry}  {_quoted(answer.analyst)}  {_brief(answer)}   {_quoted(answer.query)}"
+        f"{answer.entry}  {quoted(answer.analyst)}  {_brief(answer)}   {quoted(answer.query)}"
         for answer in page.answers
     ]
     if lines:
@@ -231,8 +217,8 @@ def of_page(page: Page, newest: bool) -> str:
 def _brief(result: Result) -> str:
     """Describe a result in one line, quoting everything that an analyst wrote."""
     match result:
-        case Choice():
-            return str(replace(result, name=_quoted(result.name)))
+        case Choice() | SelectionOutcome():
+            return str(replace(result, name=quoted(result.name)))
         case Fitted():
             return f"{result.model} regression  n = {result.round:,}"
         case _:
@@ -259,21 +245,15 @@ def _advice(error: SureholdError) -> str:
     match error:
         case errors.BudgetExhausted(more_records=None):
             return f"This refusal is final. {_NOT_AGAIN} {_SMALLER}"
-        case errors.BudgetExhausted(more_records=0):
-            return (
-                f"This refusal is final at this round. {_NOT_AGAIN} It would fit at {_LATER}. "
-                f"{_SMALLER}"
-            )
-        case errors.BudgetExhausted():
-            more = several(error.more_records or 0, "more record")
-            return (
-                f"This refusal is final at this round. {_NOT_AGAIN} It would fit after {more}. "
-                f"{_SMALLER}"
-            )
+        case errors.BudgetExhausted(more_records=int(more)):
+            fits = _sentence(_when_fits(more))
+            return f"This refusal is final at this round. {_NOT_AGAIN} {fits} {_SMALLER}"
         case errors.NotReady():
             return f"Nothing was charged. {_readiness(error.numbers)}"
         case errors.AccessDenied():
             return "This is final for you; do not look for another way to the records."
+        case errors.WrongGuard():
+            return "Nothing was charged. Ask for something that this dataset's guard has."
         case errors.InvalidQuery() | errors.InvalidInput():
             return "Nothing was charged. Correct the arguments; describe has columns and language."
         case errors.EvaluationFailed():
@@ -294,8 +274,7 @@ def _readiness(numbers: Mapping[str, Any]) -> str:
         case {"records": int(n), "first_round": int(first), "last_round": int(last)} if (
             "round" not in numbers
         ):
-            said = _until_ready(n, first, last)
-            return f"{said[0].upper()}{said[1:]}."
+            return _sentence(_until_ready(n, first, last))
         case _:
             return "Name another round, or leave it out; the message says which exist."
 
@@ -310,12 +289,9 @@ def _until_ready(records: int, first: int, last: int) -> str:
     return f"nothing can be asked before there are {several(first, 'record')}"
 
 
-def _quoted(text: str) -> str:
-    """Quote as a JSON string, so that nobody's words pass for the tool's own; cut if long."""
-    shown = text[:_LONGEST]
-    more = "" if shown == text else f"... ({len(text):,} characters)"
-    return f"{json.dumps(shown, ensure_ascii=not shown.isprintable())}{more}"
-
-
 def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text):,} characters)"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text):,} characters)"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

@@ -7,29 +7,45 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
 from surehold import queries
-from surehold.agents import descriptions, rendering
-from surehold.agents.arguments import Arguments, AtRound, Count, Key, QueryText, Whole
+from surehold.agents import descriptions, rendering, surprise_descriptions, surprise_rendering
+from surehold.agents.arguments import (
+    Arguments,
+    AtRound,
+    Count,
+    Doubt,
+    Expect,
+    Key,
+    QueryText,
+    Whole,
+    Within,
+    Written,
+)
 from surehold.display import Shown
 from surehold.queries import Query
 from surehold.queries.selection import USUAL_PRICE
-from surehold.server.schemas import Answers, AnswersPage
-from surehold.server.schemas import Result as AnyResult
-from surehold.server.service import ANYBODY, Caller, Service
+from surehold.server.schemas import AnyOutcome, Claimed, NoisyResult
+from surehold.server.service import ANYBODY, Caller, Desk, Service
 from surehold.session import (
+    BitsLimit,
     Choice,
     Outlook,
     Pace,
     Quote,
+    Registered,
     Result,
     Round,
+    SelectionOutcome,
     Session,
     SpendingLimit,
     Status,
+    SurpriseQuote,
+    SurpriseStatus,
 )
+from surehold.session.quotes import describe_left
 
 if TYPE_CHECKING:
     from surehold.client import RemoteSession
@@ -60,24 +76,11 @@ class Guest:
         """Return the guest for a caller of a service."""
         return cls(service.session(caller), caller, service, note)
 
-    def quote(self, query: str, t: int | None) -> Quote:
-        """Quote what an answer would cost."""
+    def at(self, t: int | None) -> Desk | Session | RemoteSession:
+        """Return where the guest quotes and asks, at a round or following the data."""
         if self._service is None:
-            return self.session.at(t).quote(query)
-        return self._service.quote(self.caller, query, t=t)
-
-    def ask(self, query: Query | str, t: int | None, key: str | None) -> Result:
-        """Charge and answer."""
-        if self._service is None:
-            result: Result = self.session.at(t).ask(query, key=key)
-            return result
-        return self._service.ask(self.caller, query, t=t, key=key)
-
-    def ask_many(self, texts: list[str], t: int | None, key: str | None) -> tuple[Result, ...]:
-        """Answer all of them, or none."""
-        if self._service is None:
-            return self.session.at(t).ask_many(texts, key=key)
-        return self._service.ask_many(self.caller, texts, t=t, key=key)
+            return self.session.at(t)
+        return self._service.desk(self.caller, t)
 
 
 @dataclass(frozen=True)
@@ -102,14 +105,18 @@ class _Schema(GenerateJsonSchema):
 class Tool(Arguments):
     """A tool with the arguments of one call; the docstring of each is its title.
 
-    ``gives`` is the type of what comes back. ``spends`` says whether a call may charge the budget;
-    the others change nothing.
+    ``gives`` has the type of what comes back under each guard that has the tool. ``spends`` says
+    whether a call may charge, or add to the ledger; the others change nothing.
     """
 
     name: ClassVar[str]
-    description: ClassVar[str]
-    gives: ClassVar[Any]
+    gives: ClassVar[Mapping[str, Any]]
     spends: ClassVar[bool] = False
+
+    @classmethod
+    def description(cls, guard: str) -> str:
+        """Return what a model reads of it."""
+        return TEXTS[guard][cls.name]
 
     @classmethod
     def title(cls) -> str:
@@ -117,14 +124,18 @@ class Tool(Arguments):
         return str(cls.__doc__).rstrip(".")
 
     @classmethod
-    def input_schema(cls) -> dict[str, Any]:
-        """Return the schema of the arguments."""
-        return {"required": [], **cls.model_json_schema(schema_generator=_Schema)}
+    def input_schema(cls, guard: str) -> dict[str, Any]:
+        """Return the schema of the arguments, without those that the guard refuses."""
+        schema = {"required": [], **cls.model_json_schema(schema_generator=_Schema)}
+        if guard == "noise":
+            for name in Expected.model_fields:
+                schema["properties"].pop(name, None)
+        return schema
 
     @classmethod
-    def output_schema(cls) -> dict[str, Any]:
+    def output_schema(cls, guard: str) -> dict[str, Any]:
         """Return the schema of the result; its root is an object, for older clients."""
-        adapter: TypeAdapter[Any] = TypeAdapter(cls.gives)
+        adapter: TypeAdapter[Any] = TypeAdapter(cls.gives[guard])
         schema = adapter.json_schema(mode="serialization", schema_generator=_Schema)
         return {"type": "object", **schema}
 
@@ -146,16 +157,29 @@ class Description(Shown):
     rounds: tuple[Round, ...]
 
 
+@dataclass(frozen=True, repr=False)
+class SurpriseDescription(Shown):
+    """The same under the surprise guard."""
+
+    columns: Mapping[str, str]
+    guard: str
+    beta: float
+    n: int
+
+
 class Describe(Tool):
-    """Columns, plan and language."""
+    """Columns, promise and language."""
 
     name = "describe"
-    description = descriptions.DESCRIBE
-    gives = Description
+    gives: ClassVar[Any] = {"noise": Description, "surprise": SurpriseDescription}
 
     def _run(self, guest: Guest) -> Outcome:
         session = guest.session
-        status, plan, rounds = session.status(), session.plan, session.rounds
+        status = session.status()
+        if isinstance(status, SurpriseStatus):
+            found = SurpriseDescription(status.columns, status.guard, status.beta, status.n)
+            return Outcome(found.to_dict(), surprise_rendering.of_dataset(status))
+        plan, rounds = session.plan, session.rounds
         values = Description(status.columns, plan.to_dict(), rounds).to_dict()
         return Outcome(values, rendering.of_dataset(status, plan, rounds))
 
@@ -169,16 +193,29 @@ class Left(Shown):
     limit: SpendingLimit | None
 
 
+@dataclass(frozen=True, repr=False)
+class BitsSpent(Shown):
+    """What was spent under the surprise guard, and the caller's own limit."""
+
+    status: SurpriseStatus
+    limit: BitsLimit | None
+
+
 class Budget(Tool):
     """What is left."""
 
     name = "budget"
-    description = descriptions.BUDGET
-    gives = Left
+    gives: ClassVar[Any] = {"noise": Left, "surprise": BitsSpent}
 
     def _run(self, guest: Guest) -> Outcome:
         session = guest.session
-        status, outlook, limit = session.status(), session.outlook(), session.limit
+        status, limit = session.status(), session.limit
+        if isinstance(status, SurpriseStatus):
+            assert not isinstance(limit, SpendingLimit)
+            text = surprise_rendering.of_budget(status, limit)
+            return Outcome(BitsSpent(status, limit).to_dict(), text)
+        assert not isinstance(limit, BitsLimit)
+        outlook = session.outlook()
         values = Left(status, outlook, limit).to_dict()
         now, mine = outlook.now.round, None
         if limit is not None and now is not None:
@@ -186,64 +223,117 @@ class Budget(Tool):
         return Outcome(values, rendering.of_budget(status, outlook, limit, mine))
 
 
-class QuoteTool(Tool):
+class Expected(Tool):
+    """A tool that takes what the caller expects, under the surprise guard."""
+
+    expect: Expect = None
+    within: Within = None
+    doubt: Doubt = None
+
+    def expectation(self) -> dict[str, Any]:
+        """Return what a session's ``quote`` takes."""
+        return self.model_dump(include=set(Expected.model_fields))
+
+
+class Question(Tool):
+    """A tool about one question."""
+
+    query: QueryText
+    round: AtRound = None
+
+
+class QuoteTool(Expected, Question):
     """What a question would cost (free)."""
 
     name = "quote"
-    description = descriptions.QUOTE
-    gives = Quote
-
-    query: QueryText
-    round: AtRound = None
+    gives: ClassVar[Any] = {"noise": Quote, "surprise": SurpriseQuote}
 
     def _run(self, guest: Guest) -> Outcome:
-        quote = guest.quote(self.query, self.round)
+        quote = guest.at(self.round).quote(self.query, **self.expectation())
+        if isinstance(quote, SurpriseQuote):
+            return Outcome(quote.to_dict(), surprise_rendering.of_quote(quote))
         status = None if quote.allowed else guest.session.status()
+        assert not isinstance(status, SurpriseStatus)
         return Outcome(quote.to_dict(), rendering.of_quote(quote, status))
 
 
-class Ask(Tool):
-    """Ask a question (charged)."""
+class Register(Tool):
+    """Claim intervals before asking (free)."""
 
-    name = "ask"
-    description = descriptions.ASK
-    gives = AnyResult
-    spends = True
-
-    query: QueryText
-    round: AtRound = None
-    key: Key = None
-
-    def _run(self, guest: Guest) -> Outcome:
-        return _ask(guest, self.query, self.round, self.key)
-
-
-class AskMany(Tool):
-    """Ask several questions, all or none (charged)."""
-
-    name = "ask_many"
-    description = descriptions.ASK_MANY
-    gives = Answers
+    name = "register"
+    gives: ClassVar[Any] = {"surprise": Claimed}
     spends = True
 
     queries: list[str] = Field(min_length=1, description="The questions, in the query language.")
+    share: Written | None = Field(
+        default=None,
+        description="Divide this share of beta, up to what is left, equally among them; each has "
+        "its usual share if left out.",
+    )
+
+    def _run(self, guest: Guest) -> Outcome:
+        claims: tuple[Registered, ...] = guest.at(None).register(self.queries, share=self.share)
+        values = {"registered": [one.to_dict() for one in claims]}
+        return Outcome(values, surprise_rendering.of_claims(claims))
+
+
+class Asking(Tool):
+    """A tool that asks, and what its calls may say besides the question."""
+
+    spends = True
+
     round: AtRound = None
     key: Key = None
 
+    def options(self) -> dict[str, Any]:
+        """Return what a session's ``ask`` takes."""
+        names = {*Asking.model_fields, *Expected.model_fields} - {"round"}
+        return self.model_dump(include=names)
+
+    def _ask(self, guest: Guest, query: Query | str) -> Outcome:
+        result: Result = guest.at(self.round).ask(query, **self.options())
+        left = describe_left(guest.session, result)
+        return Outcome(result.to_dict(), rendering.of_result(result, left))
+
+
+def _answers(result: Any) -> Any:
+    return create_model("Answers", answers=list[result])
+
+
+def _page(result: Any) -> Any:
+    return create_model("AnswersPage", answers=list[result], next=int | None, total=int)
+
+
+class Ask(Asking, QuoteTool):
+    """Ask a question (charged)."""
+
+    name = "ask"
+    gives: ClassVar[Any] = {"noise": NoisyResult, "surprise": AnyOutcome}
+
     def _run(self, guest: Guest) -> Outcome:
-        results = guest.ask_many(self.queries, self.round, self.key)
+        return self._ask(guest, self.query)
+
+
+class AskMany(Asking):
+    """Ask several questions, all or none (charged)."""
+
+    name = "ask_many"
+    gives: ClassVar[Any] = {guard: _answers(one) for guard, one in Ask.gives.items()}
+
+    queries: list[str] = Field(min_length=1, description="The questions, in the query language.")
+
+    def _run(self, guest: Guest) -> Outcome:
+        results = guest.at(self.round).ask_many(self.queries, **self.options())
         values = {"answers": [result.to_dict() for result in results]}
-        left = _left(guest, results[-1].round)
+        left = describe_left(guest.session, results[-1])
         return Outcome(values, rendering.of_results(results, left))
 
 
-class Select(Tool):
+class Select(Asking):
     """Choose the best of several (charged)."""
 
     name = "select"
-    description = descriptions.SELECT
-    gives = Choice
-    spends = True
+    gives: ClassVar[Any] = {"noise": Choice, "surprise": SelectionOutcome}
 
     candidates: list[str] | dict[str, str] = Field(
         description="Two queries or more on one scale: a list, or an object that names each."
@@ -256,20 +346,17 @@ class Select(Tool):
         ge=1,
         description=f"What it may cost, in answers; {USUAL_PRICE} if left out.",
     )
-    round: AtRound = None
-    key: Key = None
 
     def _run(self, guest: Guest) -> Outcome:
         asked = queries.select(self.candidates, best=self.best, price=self.price)
-        return _ask(guest, asked, self.round, self.key)
+        return self._ask(guest, asked)
 
 
 class Transcript(Tool):
     """What was asked so far."""
 
     name = "transcript"
-    description = descriptions.TRANSCRIPT
-    gives = AnswersPage
+    gives: ClassVar[Any] = {guard: _page(one) for guard, one in Ask.gives.items()}
 
     limit: Whole = Field(
         default=_PAGE,
@@ -287,30 +374,18 @@ class Transcript(Tool):
     contains: str = Field(default="", description="Only queries with this text in them.")
 
     def _run(self, guest: Guest) -> Outcome:
-        page = guest.session.transcript_of(self.analyst).page(
-            self.limit,
-            after=self.after,
-            before=self.before,
-            round=self.round,
-            contains=self.contains,
-            newest=self.newest,
-        )
+        transcript = guest.session.transcript_of(self.analyst)
+        page = transcript.page(**self.model_dump(exclude={"analyst"}))
         return Outcome(page.to_dict(), rendering.of_page(page, self.newest))
 
 
-def _ask(guest: Guest, query: Query | str, t: int | None, key: str | None) -> Outcome:
-    result = guest.ask(query, t, key)
-    return Outcome(result.to_dict(), rendering.of_result(result, _left(guest, result.round)))
-
-
-def _left(guest: Guest, t: int) -> str:
-    session = guest.session
-    limit = session.limit
-    left = session.budget if limit is None else limit
-    return rendering.left_after(session.answers_left(t), t, left)
-
-
-TOOLS: dict[str, type[Tool]] = {
-    tool.name: tool for tool in (Describe, Budget, QuoteTool, Ask, AskMany, Select, Transcript)
+TEXTS = {"noise": descriptions.TEXTS, "surprise": surprise_descriptions.TEXTS}
+INSTRUCTIONS = {
+    "noise": descriptions.INSTRUCTIONS,
+    "surprise": surprise_descriptions.INSTRUCTIONS,
 }
-"""By name, in the order in which they are used."""
+_ALL = (Describe, Budget, QuoteTool, Register, Ask, AskMany, Select, Transcript)
+TOOLS: dict[str, dict[str, type[Tool]]] = {
+    guard: {tool.name: tool for tool in _ALL if guard in tool.gives} for guard in TEXTS
+}
+"""Under each guard, by name, in the order in which they are used."""

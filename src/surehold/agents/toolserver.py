@@ -15,9 +15,8 @@ from mcp.shared.exceptions import MCPError
 
 from surehold import __version__
 from surehold.agents import rendering
-from surehold.agents.descriptions import INSTRUCTIONS
-from surehold.agents.language import LANGUAGE
-from surehold.agents.tools import TOOLS, Guest, Outcome, Tool
+from surehold.agents.language import language_of
+from surehold.agents.tools import INSTRUCTIONS, TOOLS, Guest, Outcome, Tool
 from surehold.errors import SureholdError
 from surehold.server.errors import places_of, unexpected
 from surehold.server.service import check_role
@@ -50,17 +49,19 @@ GuestOf = Callable[[Any], Guest]
 
 
 class ToolServer:
-    """Tools and resources. Calls run in threads, because they wait for the disk."""
+    """Tools and resources of a dataset with a guard. Calls run in threads: they wait for disks."""
 
-    def __init__(self, guest_of: GuestOf) -> None:
-        self._guest_of = guest_of
+    def __init__(self, guest_of: GuestOf, guard: str) -> None:
+        self._guest_of, self._guard = guest_of, guard
+        self._tools = TOOLS[guard]
+        self._resources = {uri: one for uri, one in _RESOURCES.items() if _has(guard, one)}
         self._turns = anyio.CapacityLimiter(_AT_ONCE)
         self._asks = anyio.CapacityLimiter(_ASKS)
         self.server: Server[Any] = Server(
             "surehold",
             version=__version__,
             title="Surehold: answers that hold",
-            instructions=INSTRUCTIONS,
+            instructions=INSTRUCTIONS[guard],
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -82,14 +83,16 @@ class ToolServer:
     async def _list_tools(
         self, context: ServerRequestContext[Any], params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListToolsResult:
-        return mcp.ListToolsResult(tools=[_describe(tool) for tool in TOOLS.values()])
+        tools = [_describe(tool, self._guard) for tool in self._tools.values()]
+        return mcp.ListToolsResult(tools=tools)
 
     async def _call_tool(
         self, context: ServerRequestContext[Any], params: mcp.CallToolRequestParams
     ) -> mcp.CallToolResult:
-        tool = TOOLS.get(params.name)
+        tool = self._tools.get(params.name)
         if tool is None:
-            raise MCPError(mcp.INVALID_PARAMS, f"no such tool; there are {', '.join(TOOLS)}")
+            listed = ", ".join(self._tools)
+            raise MCPError(mcp.INVALID_PARAMS, f"no such tool; there are {listed}")
         turns = self._asks if tool.spends else self._turns
         return await anyio.to_thread.run_sync(
             self._run, tool, params.arguments or {}, context.request, limiter=turns
@@ -117,16 +120,16 @@ class ToolServer:
     async def _list_resources(
         self, context: ServerRequestContext[Any], params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListResourcesResult:
-        return mcp.ListResourcesResult(resources=list(_RESOURCES.values()))
+        return mcp.ListResourcesResult(resources=list(self._resources.values()))
 
     async def _read_resource(
         self, context: ServerRequestContext[Any], params: mcp.ReadResourceRequestParams
     ) -> mcp.ReadResourceResult:
-        found = _RESOURCES.get(str(params.uri))
+        found = self._resources.get(str(params.uri))
         if found is None:
-            listed = ", ".join(_RESOURCES)
+            listed = ", ".join(self._resources)
             raise MCPError(mcp.INVALID_PARAMS, f"no such resource; there are {listed}")
-        text = LANGUAGE
+        text = language_of(self._guard)
         if found.name == "plan":
             text = await anyio.to_thread.run_sync(self._plan, context.request, limiter=self._turns)
         contents = mcp.TextResourceContents(uri=params.uri, mime_type=found.mime_type, text=text)
@@ -139,13 +142,18 @@ class ToolServer:
             raise MCPError(mcp.INTERNAL_ERROR, rendering.of_error(error), error.to_dict()) from None
 
 
-def _describe(tool: type[Tool]) -> mcp.Tool:
+def _has(guard: str, resource: mcp.Resource) -> bool:
+    """Whether a dataset has it: only noise needs a plan."""
+    return guard == "noise" or resource.name != "plan"
+
+
+def _describe(tool: type[Tool], guard: str) -> mcp.Tool:
     return mcp.Tool(
         name=tool.name,
         title=tool.title(),
-        description=tool.description,
-        input_schema=tool.input_schema(),
-        output_schema=tool.output_schema(),
+        description=tool.description(guard),
+        input_schema=tool.input_schema(guard),
+        output_schema=tool.output_schema(guard),
         annotations=mcp.ToolAnnotations(
             title=tool.title(),
             read_only_hint=not tool.spends,

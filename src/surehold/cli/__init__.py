@@ -7,7 +7,7 @@ import sys
 import click
 
 from surehold import __version__, errors
-from surehold.cli.ask import ask, quote
+from surehold.cli.ask import ask, quote, register
 from surehold.cli.create import append, create
 from surehold.cli.decide import gate, score, select
 from surehold.cli.lab import lab
@@ -27,6 +27,7 @@ _EXIT_CODES: dict[type[SureholdError], int] = {
     errors.InvalidQuery: 2,
     errors.BadRecord: 2,
     errors.NotApplicable: 2,
+    errors.WrongGuard: 2,
     errors.BudgetExhausted: 3,
     errors.LedgerCorrupt: 4,
     errors.NotReady: 5,
@@ -45,6 +46,7 @@ for _command in (
     plan,
     create,
     append,
+    register,
     quote,
     ask,
     gate,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import wraps
@@ -12,7 +12,8 @@ import click
 
 from surehold.cli import console
 from surehold.cli.place import TOKEN_FILE, Place, session_on
-from surehold.cli.types import AS_JSON, COUNT, HELP, PLACE
+from surehold.cli.types import AS_JSON, COUNT, HELP, PLACE, combine
+from surehold.errors import InvalidInput
 
 _ROUND = click.option(
     "--round",
@@ -21,16 +22,37 @@ _ROUND = click.option(
     metavar="T",
     help="Ask about the first T records, at the price of that round.  [default: all records]",
 )
-_OPTIONS = (
+_EXPECTATION = {
+    "expect": click.option(
+        "--expect",
+        metavar="VALUE",
+        help="The number or verdict you expect; what comes as expected costs little. "
+        "(Surprise guard.)",
+    ),
+    "within": click.option(
+        "--within", metavar="E", help="How far off it may be: the half-width of a reported cell."
+    ),
+    "doubt": click.option(
+        "--doubt",
+        metavar="D",
+        help="The probability that it comes out otherwise.  [default: learned from the past]",
+    ),
+}
+_QUESTION = {
+    **_EXPECTATION,
+    "key": click.option(
+        "--key", help="An idempotency key: asking again with the same key repeats the answer, free."
+    ),
+}
+"""What a session's ``ask`` takes besides the query, by the same names."""
+_OPTIONS = combine(
     _ROUND,
     click.option(
         "--analyst",
         help="The name recorded in the ledger. A service takes it from the token.  "
         "[default: analyst]",
     ),
-    click.option(
-        "--key", help="An idempotency key: asking again with the same key repeats the answer, free."
-    ),
+    *_QUESTION.values(),
     click.option(
         "--fixed-time/--no-fixed-time",
         default=None,
@@ -51,19 +73,23 @@ class Asking:
 
     held: int | None
     analyst: str | None
-    key: str | None
     fixed_time: bool | None
     explain: bool
     as_json: bool
+    options: Mapping[str, Any]
 
     def ask(self, dataset: Place, queries: Sequence[Any], counts: bool = False) -> list[Any]:
         """Ask, show the answers and return them; ``counts`` shows records as they are evaluated."""
         with session_on(dataset, self.analyst, self.held, self.fixed_time) as session:
             with console.counting("records") if counts else nullcontext() as progress:
+                options = {k: v for k, v in self.options.items() if v is not None}
                 if len(queries) == 1:
-                    answers = [session.ask(queries[0], key=self.key, progress=progress)]
+                    answers = [session.ask(queries[0], **options, progress=progress)]
+                elif options.keys() & _EXPECTATION.keys():
+                    required = "used with one query: what is expected differs from query to query"
+                    raise InvalidInput("--expect, --within or --doubt", required, len(queries))
                 else:
-                    answers = list(session.ask_many(queries, key=self.key, progress=progress))
+                    answers = list(session.ask_many(queries, **options, progress=progress))
             console.show_answers(answers, session, explain=self.explain, as_json=self.as_json)
         return answers
 
@@ -73,24 +99,56 @@ def asking_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def call(**given: Any) -> None:
+        given["options"] = {name: given.pop(name) for name in _QUESTION}
         asking = Asking(**{name: given.pop(name) for name in Asking.__dataclass_fields__})
         command(asking=asking, **given)
 
-    for option in reversed(_OPTIONS):
-        call = option(call)
-    return call
+    return _OPTIONS(call)  # type: ignore[no-any-return]
 
 
 @click.command(context_settings=HELP)
 @click.argument("dataset", type=PLACE)
 @click.argument("query")
 @_ROUND
+@combine(*_EXPECTATION.values())
 @TOKEN_FILE
 @AS_JSON
-def quote(dataset: Place, query: str, held: int | None, as_json: bool) -> None:
+def quote(dataset: Place, query: str, held: int | None, as_json: bool, **options: Any) -> None:
     """Show what an answer would cost and how wide it would be. Free; reads no record."""
+    given = {name: value for name, value in options.items() if value is not None}
     with session_on(dataset, None, held) as session:
-        console.show_result(session.quote(query), as_json)
+        console.show_result(session.quote(query, **given), as_json)
+
+
+@click.command(context_settings=HELP)
+@click.argument("dataset", type=PLACE)
+@click.argument("queries", metavar="QUERY...", nargs=-1, required=True)
+@click.option("--analyst", help="The name recorded in the ledger.  [default: analyst]")
+@click.option(
+    "--share",
+    metavar="S",
+    help="Divide this share of beta, up to 1, equally among them.  "
+    "[default: each gets its usual share]",
+)
+@TOKEN_FILE
+@AS_JSON
+def register(
+    dataset: Place,
+    queries: tuple[str, ...],
+    analyst: str | None,
+    share: str | None,
+    as_json: bool,
+) -> None:
+    """Claim intervals for questions now, to be asked later. Free; reads no record.
+
+    \b
+    surehold register evals "correct" "rate(correct, label = 'cat')"
+
+    Under the surprise guard an interval is as wide as the bits spent before it was registered
+    demand. So register what you will watch at the start: it stays narrow for ever.
+    """
+    with session_on(dataset, analyst, None) as session:
+        console.show_registered(session.register(queries, share=share), as_json)
 
 
 @click.command(context_settings=HELP)
@@ -106,6 +164,7 @@ def ask(dataset: Place, queries: tuple[str, ...], asking: Asking) -> None:
     surehold ask clinic "histogram(bins(age, 0, 18, 65, 120))"
     surehold ask clinic "rate(cured, treated)"
     surehold ask https://surehold.example "age > 65"
+    surehold ask evals "correct" --expect 0.83 --within 0.01 --doubt 0.05
 
     A condition asks for the fraction of records that meet it; mean(EXPRESSION, LOW, HIGH) asks for
     a mean. docs/reference/queries.md lists all queries, docs/reference/language.md describes the

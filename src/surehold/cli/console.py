@@ -7,22 +7,22 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from surehold.formatting import budget, count, duration, percent, several, width
+from surehold.formatting import bits, budget, count, duration, percent, several, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress, ProgressColumn
 
     from surehold.client import RemoteSession
     from surehold.display import Shown
-    from surehold.planning import ComparisonRow, Plan
-    from surehold.session import Result, Session, Status
+    from surehold.planning import ComparisonRow, Forecast, Plan
+    from surehold.session import Registered, Result, Session, Status, SurpriseStatus
 
 _BAR = 20
 _FEW = 8  # rounds and columns listed
@@ -43,12 +43,6 @@ def show_json(values: Mapping[str, Any]) -> None:
 def show_text(text: str) -> None:
     """Print text as it is."""
     click.echo(text)
-
-
-def show_notes(sentences: Iterable[str]) -> None:
-    """Print notes on standard error, next to the result."""
-    for sentence in sentences:
-        note(f"note: {sentence}")
 
 
 def show_saved(paths: Sequence[object], aside: bool = False) -> None:
@@ -79,6 +73,31 @@ def show_plan(plan: Plan) -> None:
     _show(grid)
 
 
+def show_forecast(forecast: Forecast) -> None:
+    """Print the widths under both guards, the recommended guard and the next commands."""
+    from rich import box
+    from rich.table import Table
+
+    asked = several(forecast.questions, "question")
+    series = f"{asked}, at most {several(forecast.surprises, 'surprise')}"
+    holds = f"all answers hold with probability {percent(forecast.beta)}"
+    _show(f"[bold]Forecast[/bold] · {series}; {holds}")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("records", "mean", "noise", "surprise: first", "last", "if nobody guesses"):
+        table.add_column(name, justify="right")
+    for row in forecast.widths:
+        table.add_row(count(row.records), f"{row.mean:g}", *row.display.values())
+    _show(table)
+    grid = _grid()
+    grid.add_row("Take", f"the [bold]{forecast.guard} guard[/bold]. {forecast.reason}")
+    for i, line in enumerate(forecast.assumptions):
+        grid.add_row("It assumes" if i == 0 else "", f"- {line}")
+    _show(grid)
+    _show("Run next")
+    for command in forecast.commands:
+        click.echo(f"  {command}")  # never wrapped, so that it can be copied
+
+
 def show_comparison(entries: Sequence[ComparisonRow]) -> None:
     """Print all certificates side by side, with a bar each where the screen is wide enough."""
     from rich import box
@@ -101,7 +120,7 @@ def show_comparison(entries: Sequence[ComparisonRow]) -> None:
         useful = (entry.certificate, shown, bar, what)
         cells = useful if entry.is_useful else (entry.certificate, "—", "", entry.reason)
         table.add_row(*cells[: len(table.columns)], style=None if entry.is_useful else "dim")
-    _show(f"All certificates compared: {_HEADINGS[solved_for]}")
+    _show(f"Compared by {_HEADINGS[solved_for]}")
     _show(table)
 
 
@@ -118,24 +137,63 @@ def note(text: str) -> None:
     click.echo(text, err=True)
 
 
-def show_status(status: Status, as_json: bool) -> None:
+def show_registered(claims: Sequence[Registered], as_json: bool) -> None:
+    """Print what was registered, a line each."""
+    if as_json:
+        show_json({"registered": [claim.to_dict() for claim in claims]})
+        return
+    for claim in claims:
+        click.echo(str(claim))
+
+
+def show_status(status: Status | SurpriseStatus, as_json: bool) -> None:
     """Print where a dataset stands."""
     if as_json:
         show_json(status.to_dict())
         return
     _show(f"[bold]{_escaped(status.name)}[/bold] · dataset {status.dataset[:12]}")
     grid = _grid()
+    if status.guard == "surprise":
+        _add_surprise_rows(grid, cast("SurpriseStatus", status))
+    else:
+        _add_noise_rows(grid, cast("Status", status))
+    grid.add_row("Ledger", f"{several(status.entries, 'entry')}, head {status.head[:12]}")
+    _show(grid)
+
+
+def _add_surprise_rows(grid: Any, status: SurpriseStatus) -> None:
+    waiting = "" if status.advice is None else f"; {status.advice}"
+    grid.add_row("Records", f"{count(status.n)}{waiting}")
+    grid.add_row("Columns", _columns_line(status.columns))
+    confidence = status.display["confidence"]
+    promise = f"surprise: all intervals hold together with probability {confidence}"
+    grid.add_row("Guard", promise)
+    expected = f"{count(status.claims_expected)} expected, no limit"
+    grid.add_row("Claims", f"{count(status.claims)} registered ({expected})")
+    limit = "" if status.limit is None else f" of {bits(status.limit)}"
+    answers = several(status.answers, "answer")
+    grid.add_row("Spent", f"{status.display['spent']}{limit}, in {answers}")
+    for one in status.by_analyst if len(status.by_analyst) > 1 else ():
+        grid.add_row("", _escaped(str(one)))
+    if status.width is not None:
+        width = status.display["width"]
+        grid.add_row("Next claim", f"{width} at most, if it is asked now")
+
+
+def _add_noise_rows(grid: Any, status: Status) -> None:
     grid.add_row("Records", _records_line(status))
-    columns = [f"{name} {kind}" for name, kind in status.columns.items()]
-    more = f", ... ({count(len(columns))} in all)" if len(columns) > 2 * _FEW else ""
-    grid.add_row("Columns", _escaped(", ".join(columns[: 2 * _FEW]) + more))
+    grid.add_row("Columns", _columns_line(status.columns))
     promise = f"± {width(status.width)}, other numbers in proportion to their range; all hold "
     holds = f"together with probability {percent(status.beta)} ({status.certificate})"
     grid.add_row("Every fraction", f"at most {promise}{holds}")
     grid.add_row("Answers", _answers_line(status))
     grid.add_row("Budget", str(status.budget))
-    grid.add_row("Ledger", f"{several(status.entries, 'entry')}, head {status.head[:12]}")
-    _show(grid)
+
+
+def _columns_line(columns: Mapping[str, str]) -> str:
+    listed = [f"{name} {kind}" for name, kind in columns.items()]
+    more = f", ... ({count(len(listed))} in all)" if len(listed) > 2 * _FEW else ""
+    return _escaped(", ".join(listed[: 2 * _FEW]) + more)
 
 
 def show_answers(
@@ -149,12 +207,11 @@ def show_answers(
     for answer in answers:
         click.echo(answer.explain() if explain else f"{answer}{_label(answer, answers)}")
     if not explain:
-        last, limit = answers[-1], session.limit
-        # A recorded answer says what was left then, and not what a limit leaves.
-        is_new = limit is None and not last.recorded
-        more = last.answers_left if is_new else session.answers_left(last.round)
-        left = limit or session.budget
-        click.echo(f"{several(more, 'answer')} left at n = {last.round:,}; {left}")
+        from surehold.session.quotes import describe_left
+
+        left = describe_left(session, answers[-1])
+        if left is not None:
+            click.echo(left)
 
 
 def show_transcript(answers: Iterable[Result], as_json: bool) -> None:
@@ -184,11 +241,10 @@ def counting(what: str) -> Iterator[Callable[[int], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} " + what), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    counter = TextColumn("{task.completed:,.0f} " + what)
+    with _bars(SpinnerColumn(), counter, TimeElapsedColumn()) as bars:
         task = bars.add_task(what, total=None)
         yield lambda done: bars.update(task, completed=done)
 
@@ -226,13 +282,13 @@ def playing() -> Iterator[Callable[[int, int], None]]:
     yield announce
 
 
-def _bars() -> Progress:
-    from rich import progress
+def _bars(*columns: ProgressColumn) -> Progress:
+    """Return bars on standard error with these columns, or those of rich."""
     from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    about = progress.TextColumn("{task.description}"), progress.BarColumn()
-    left = progress.MofNCompleteColumn(), progress.TimeRemainingColumn()
-    return progress.Progress(*about, *left, console=Console(stderr=True), transient=True)
+    left = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*(columns or left), console=Console(stderr=True), transient=True)
 
 
 def _show(renderable: object) -> None:

@@ -6,27 +6,42 @@ import re
 import sys
 import uuid
 from pathlib import Path
+from typing import Any
 
 import click
 
 from surehold.cli import console
 from surehold.cli.place import TOKEN_FILE, Place, dataset_on
-from surehold.cli.types import AS_JSON, DATASET, HELP, PLACE
+from surehold.cli.types import AS_JSON, COUNT, DATASET, FILE, HELP, PLACE
 from surehold.errors import InvalidInput
 
 
 @click.command(context_settings=HELP)
 @click.argument("dataset", type=DATASET)
 @click.option(
+    "--beta",
+    metavar="B",
+    help="Surprise guard, no plan needed: the probability that any interval of the whole analysis "
+    "misses, such as 0.05.",
+)
+@click.option(
+    "--claims",
+    type=COUNT,
+    metavar="K",
+    help="About how many different questions you expect to ask, with --beta.  [default: 20]",
+)
+@click.option(
+    "--limit", metavar="BITS", help="The most bits that all analysts may spend, with --beta."
+)
+@click.option(
     "--plan",
     "plan_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    help="A plan written by `surehold plan --json`.",
+    type=FILE,
+    help="Noise guard: a plan written by `surehold plan --json`.",
 )
 @click.option(
     "--like",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="A sample file (CSV, Parquet, Arrow or NDJSON) to take the columns from.",
 )
 @click.option(
@@ -39,29 +54,45 @@ from surehold.errors import InvalidInput
 )
 @AS_JSON
 def create(
-    dataset: Path, plan_file: Path, like: Path | None, columns: tuple[str, ...], as_json: bool
+    dataset: Path,
+    beta: str | None,
+    claims: int | None,
+    limit: str | None,
+    plan_file: Path | None,
+    like: Path | None,
+    columns: tuple[str, ...],
+    as_json: bool,
 ) -> None:
-    """Create a dataset, bound to its plan, in a new folder.
+    """Create a dataset, bound to its guard, in a new folder.
 
     \b
+    surehold create evals --beta 0.05 --like evals.csv
+    surehold create evals --beta 0.05 --claims 200 --column correct:bool --column label:str
     surehold plan --n0 20000 --n 2000000 --alpha 0.1 --beta 0.05 --json > plan.json
     surehold create clinic --plan plan.json --like jan.csv
     surehold create clinic --plan plan.json --like jan.csv --column rating:float
     surehold create clinic --plan plan.json --column age:int --column city:str
     surehold create clinic --plan plan.json --like jan.csv --column "city:str in ('Oslo', 'Bergen')"
 
+    With --beta every answer is exact but coarse, and what surprises you costs bits: the guard for
+    500 to 20,000 records, gates, leaderboards and dashboards. With --plan answers have noise, and a
+    budget ends: the guard for many plain numbers about much data. docs/explanation/which-guard.md
+    compares them. The guard is fixed for good.
+
     The sample only supplies the columns: its records are not added. Use append for that.
     """
     from surehold import session
 
     named = dict(_parse_column(text) for text in columns) or None
-    with session.create(dataset, plan=plan_file, columns=named, like=like) as made:
+    guard: dict[str, Any] = {"plan": plan_file, "beta": beta, "claims": claims, "limit": limit}
+    with session.create(dataset, **guard, columns=named, like=like) as made:
         status = made.status()
         console.show_status(status, as_json)
     if like is not None:
         from surehold.data.sample_checks import doubts
 
-        console.show_notes(doubts(like, status.columns))
+        for doubt in doubts(like, status.columns):
+            console.note(f"note: {doubt}")
 
 
 @click.command(context_settings=HELP)

@@ -113,11 +113,8 @@ def score(
     target: str,
     metric: str,
     classes: str | None,
-    most: float | None,
-    low: float | None,
-    high: float | None,
-    bins: int,
     asking: Asking,
+    **scale: Any,
 ) -> None:
     """Evaluate an ONNX model on records that its author never sees.
 
@@ -134,10 +131,7 @@ def score(
         features=_split(features),
         target=target,
         classes=None if classes is None else [_parse_label(text) for text in _split(classes)],
-        low=low,
-        high=high,
-        most=most,
-        bins=bins,
+        **scale,
     )
     asking.ask(dataset, [asked], counts=True)
 

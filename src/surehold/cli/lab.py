@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from surehold.cli import console
-from surehold.cli.types import AS_JSON, COUNT, HELP, NUMBER, InOrder, make_folder
+from surehold.cli.types import AS_JSON, COUNT, FOLDER, HELP, NUMBER, InOrder, combine, make_folder
 from surehold.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -27,26 +27,20 @@ def lab() -> None:
     """Attack ordinary practice and Surehold, and see whose answers hold up."""
 
 
-def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that every contest has."""
-    options = [
-        click.option("--seed", type=COUNT, default=1, help="Random seed."),
-        click.option("--jobs", type=COUNT, default=1, help="Number of processes."),
-        click.option(
-            "--out",
-            type=click.Path(path_type=Path, file_okay=False),
-            help="Folder for report.json, report.md and pictures; created if needed.",
-        ),
-        click.option(
-            "--details", is_flag=True, help="Print a table for each attack, not only a summary."
-        ),
-        AS_JSON,
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
+_SHARED = combine(
+    click.option("--seed", type=COUNT, default=1, help="Random seed."),
+    click.option("--jobs", type=COUNT, default=1, help="Number of processes."),
+    click.option(
+        "--out",
+        type=FOLDER,
+        help="Folder for report.json, report.md and pictures; created if needed.",
+    ),
+    click.option(
+        "--details", is_flag=True, help="Print a table for each attack, not only a summary."
+    ),
+    AS_JSON,
+)
+"""The options that every contest has."""
 _ATTACK = click.option(
     "--attack",
     "attacks",
@@ -99,7 +93,7 @@ def list_all(as_json: bool) -> None:
     default="resampled",
     help="How the records of --data arrive; only resampled ones are independent draws.",
 )
-@_shared
+@_SHARED
 def run(
     attacks: tuple[str, ...],
     defenders: tuple[str, ...],
@@ -149,7 +143,7 @@ def run(
     "--queries", type=COUNT, help="Queries per analysis.  [default: as planned, up to 10,000]"
 )
 @click.option("--repeats", type=COUNT, default=20, help="Analyses per attack.")
-@_shared
+@_SHARED
 def check(
     plan_or_dataset: Path,
     attacks: tuple[str, ...],
@@ -219,13 +213,10 @@ def _write_report(report: Report, out: Path) -> list[Path]:
     from surehold.plots.lab import draw_claims, draw_coverage
 
     texts = {"report.json": report.to_json() + "\n", "report.md": rendering.render_page(report)}
-    paths = []
     for name, text in texts.items():
         (out / name).write_text(text, encoding="utf-8")
-        paths.append(out / name)
     draw_coverage(report, out / "coverage.png")
-    paths.append(out / "coverage.png")
-    for attack in report.attacks:
-        paths.append(out / f"claims-{attack}.png")
-        draw_claims(report, attack, paths[-1])
-    return paths
+    pictures = {f"claims-{attack}.png": attack for attack in report.attacks}
+    for name, attack in pictures.items():
+        draw_claims(report, attack, out / name)
+    return [out / name for name in (*texts, "coverage.png", *pictures)]

@@ -8,8 +8,13 @@ import click
 
 from surehold.cli import console
 from surehold.cli.place import TOKEN_FILE, Place, dataset_on
-from surehold.cli.types import AS_JSON, COUNT, HELP, PLACE, check_picture
+from surehold.cli.types import AS_JSON, COUNT, FILE, HELP, PLACE, check_picture
 from surehold.errors import InvalidInput
+
+_NOT_DRAWN = {
+    "noise": "tables, rates, gates, choices and fits",
+    "surprise": "tables, verdicts, choices and what no record counts for",
+}
 
 
 @click.command(context_settings=HELP)
@@ -64,7 +69,7 @@ def verify(dataset: Place, head: str | None, as_json: bool) -> None:
 @click.argument("dataset", type=PLACE)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     required=True,
     metavar="FILE",
     help="Where to save the picture (PNG or SVG).",
@@ -73,22 +78,23 @@ def verify(dataset: Place, head: str | None, as_json: bool) -> None:
 @TOKEN_FILE
 @click.option("--json", "as_json", is_flag=True, help="Print the answers drawn as one JSON object.")
 def plot(dataset: Place, out: Path, last: int, as_json: bool) -> None:
-    """Draw the answers with their intervals, and the budget spent over time."""
-    from surehold import session
-    from surehold.plots.analysis import draw_analysis
+    """Draw the answers with their intervals, and the budget or the bits spent."""
+    from surehold.plots.analysis import draw_analysis, drawn_of
 
     check_picture(out)
     with dataset_on(dataset) as opened:
         results = opened.transcript.last(last)
-        answers = [answer for answer in results if isinstance(answer, session.Answer)]
-        draw_analysis(answers, opened.rounds, opened.status(), out)
+        answers = drawn_of(results)
+        guard = opened.guard
+        rounds = opened.rounds if guard == "noise" else ()
+        draw_analysis(results, rounds, opened.status(), out)
     if as_json:
         console.show_transcript(answers, as_json)
     else:
         console.show_saved([out])
         if len(answers) < len(results):
             drawn = f"{len(answers):,} of the last {len(results):,} results"
-            console.note(f"drew {drawn}; tables, rates, gates, choices and fits are left out")
+            console.note(f"drew {drawn}; {_NOT_DRAWN[guard]} are left out")
 
 
 def _repair_witness(dataset: Place, head: str | None, as_json: bool) -> None:

@@ -79,7 +79,7 @@ def _answer(found: Dataset | RemoteSession, analyst: str) -> None:
         guest = Guest.of(service, Caller(analyst, "analyst"))
     else:
         guest = Guest(found)
-    serve_stdio(ToolServer(lambda request: guest), found.close)
+    serve_stdio(ToolServer(lambda request: guest, found.guard), found.close)
 
 
 def _listen(found: Dataset | RemoteSession, host: str, port: int, expose: bool) -> None:

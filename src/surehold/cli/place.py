@@ -11,6 +11,7 @@ import click
 
 from surehold import files
 from surehold.cli import console
+from surehold.cli.types import FILE
 from surehold.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def _store_token_file(context: click.Context, option: click.Parameter, value: Pa
 
 TOKEN_FILE = click.option(
     "--token-file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     expose_value=False,
     callback=_store_token_file,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from surehold.cli import console
-from surehold.cli.types import COUNT, HELP, make_folder
+from surehold.cli.types import COUNT, FOLDER, HELP, make_folder
 
 _FIGURES = ("fig2", "fig3", "fig4", "fig5")
 
@@ -16,7 +16,7 @@ _FIGURES = ("fig2", "fig3", "fig4", "fig5")
 @click.argument("figure", type=click.Choice([*_FIGURES, "all"]))
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     required=True,
     help="Folder for the PNG, SVG and CSV files; created if needed.",
 )

@@ -6,17 +6,16 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from surehold import files
 from surehold.checks import check_positive, check_whole
 from surehold.cli import console
-from surehold.cli.types import AS_JSON, COUNT, DATASET, EXPOSE, HELP, HOST, NUMBER, InOrder
+from surehold.cli.types import AS_JSON, COUNT, DATASET, EXPOSE, FILE, HELP, HOST, NUMBER, InOrder
 from surehold.errors import InvalidInput, MissingExtra, StorageFailed
 
 if TYPE_CHECKING:
@@ -81,9 +80,8 @@ def serve(
     The log goes to standard error, one JSON object per line. Ctrl-C stops the service after
     finishing the requests in progress.
     """
-    for package in ("fastapi", "uvicorn", "prometheus_client"):
-        if find_spec(package) is None:
-            raise MissingExtra("surehold serve", "serve")
+    if None in map(find_spec, ("fastapi", "uvicorn", "prometheus_client")):
+        raise MissingExtra("surehold serve", "serve")
     from surehold import session
     from surehold.server.addresses import check_address
     from surehold.server.logs import start_logging
@@ -99,10 +97,13 @@ def serve(
         fixed_time=not no_fixed_time,
     )
     with session.open(dataset) as opened:
-        book = TokenBook(opened.path)
+        book = TokenBook(opened.path, guard=opened.guard)
         check_address(host, book, expose)
         start_logging()
-        run(Service(opened, settings, book), host, port, _announce(book))
+        access = "open to anyone on this machine" if book.is_open else "token required"
+        where = f"serving at {{}} ({access}); press Ctrl-C to stop"
+        service = Service(opened, settings, book)
+        run(service, host, port, lambda url: console.show_text(where.format(url)))
     exit_now()
 
 
@@ -116,11 +117,6 @@ def exit_now() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
-
-
-def _announce(book: TokenBook) -> Callable[[str], None]:
-    access = "open to anyone on this machine" if book.is_open else "token required"
-    return lambda url: console.show_text(f"serving at {url} ({access}); press Ctrl-C to stop")
 
 
 @click.group(context_settings=HELP, cls=InOrder)
@@ -141,12 +137,13 @@ def token() -> None:
 @click.option(
     "--limit",
     type=NUMBER,
-    metavar="SHARE",
-    help="The share of the budget this analyst may spend in total, such as 0.25.",
+    metavar="LIMIT",
+    help="What this analyst may spend in total: a share of the budget, such as 0.25; under the "
+    "surprise guard, a number of bits, such as 40.",
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Write the token to a new file that only you can read, instead of printing it.",
 )
@@ -168,13 +165,12 @@ def create_token(
     """
     book = _open_book(dataset)
     if out is not None:
-        made = _create_in_file(
-            out, lambda: book.create(analyst, role, seconds=expires, limit=limit)
-        )
-        console.show_result(made, as_json)
-        return
+        _create_file(out)  # first, so that no token is lost
     made, text = book.create(analyst, role, seconds=expires, limit=limit)
-    if as_json:
+    if out is not None:
+        _write_token(out, made, text)
+        console.show_result(made, as_json)
+    elif as_json:
         console.show_json({**made.to_dict(), "token": text})
     else:
         console.show_text(text)
@@ -187,14 +183,12 @@ def create_token(
 def list_tokens(dataset: Path, as_json: bool) -> None:
     """List all tokens and whether they are still valid."""
     book = _open_book(dataset)
-    listed: list[dict[str, Any]] = [
-        {**token.to_dict(), "state": book.state(token)} for token in book.tokens
-    ]
+    listed = [(made, book.state(made)) for made in book.tokens]
     if as_json:
-        console.show_json({"tokens": listed})
+        console.show_json({"tokens": [{**made.to_dict(), "state": now} for made, now in listed]})
         return
-    for made in book.tokens:
-        console.show_text(f"{made}  {book.state(made)}")
+    for made, now in listed:
+        console.show_text(f"{made}  {now}")
     if not listed:
         console.note("no tokens: a service is open to anyone on this machine")
 
@@ -212,20 +206,20 @@ def revoke_token(dataset: Path, id: str, as_json: bool) -> None:
         console.show_text(f"revoked {revoked}")
 
 
-def _create_in_file(path: Path, make: Callable[[], tuple[Token, str]]) -> Token:
-    """Create the file first, so that no token is lost."""
+def _create_file(path: Path) -> None:
     try:
         path.touch(mode=files.PRIVATE_FILE, exist_ok=False)
     except OSError as error:
         hint = error.strerror or str(error)
         raise InvalidInput("--out", "a new file", str(path), hint) from error
-    token, text = make()
+
+
+def _write_token(path: Path, token: Token, text: str) -> None:
     try:
         files.write_file(path, f"{text}\n".encode(), f"writing {path}")
     except StorageFailed as error:
         hint = f"revoke the token, which was created: surehold token revoke DATASET {token.id}"
         raise StorageFailed(error.what, error.reason, hint, kept=True) from error
-    return token
 
 
 def _open_book(dataset: Path) -> TokenBook:
@@ -233,4 +227,4 @@ def _open_book(dataset: Path) -> TokenBook:
     from surehold.server.tokens import TokenBook
 
     with session.open(dataset) as opened:
-        return TokenBook(opened.path)
+        return TokenBook(opened.path, guard=opened.guard)

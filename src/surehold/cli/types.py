@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +34,8 @@ class Count(click.ParamType[int]):
             number = Decimal(text.replace("_", ""))
         except InvalidOperation:
             number = Decimal("NaN")
-        if (
-            not number.is_finite()
-            or number.adjusted() > _MOST_DIGITS
-            or number != number.to_integral_value()
-        ):
+        is_small = number.is_finite() and number.adjusted() <= _MOST_DIGITS
+        if not is_small or number != int(number):
             self.fail(f"{value!r} is not a whole number.", param, ctx)
         return int(number)
 
@@ -97,6 +96,8 @@ DATASET = Folder()
 PLACE = FolderOrAddress()
 COUNT = Count()
 NUMBER = Number()
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
 
 HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"], "show_default": True}
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -108,12 +109,15 @@ EXPOSE = click.option(
     help="Listen on an address other machines can reach. Requires tokens; use TLS.",
 )
 
-PICTURE_SUFFIXES = (".png", ".svg")
+
+def combine(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a decorator that adds several options, in this order in the help."""
+    return lambda command: reduce(lambda done, option: option(done), reversed(options), command)
 
 
 def check_picture(path: Path) -> None:
     """Refuse a picture that cannot be written, before computing anything."""
-    if path.suffix.lower() not in PICTURE_SUFFIXES:
+    if path.suffix.lower() not in (".png", ".svg"):
         raise InvalidInput("the picture", "a .png or .svg file", str(path))
     if not path.parent.is_dir():
         raise InvalidInput("the picture's folder", "an existing folder", str(path.parent))

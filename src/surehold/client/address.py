@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from urllib import request as environment
 
 from urllib3.exceptions import HTTPError
 from urllib3.util import Url, parse_url
 
+from surehold.checks import is_loopback
 from surehold.errors import InvalidInput
 
 TOKEN = "SUREHOLD_TOKEN"
@@ -50,16 +50,7 @@ def proxy_for(url: str) -> str | None:
     parsed = parse_url(url)
     host, proxies = str(parsed.host), environment.getproxies_environment()
     bypassed = environment.proxy_bypass_environment  # type: ignore[attr-defined]  # and yet there
-    if _is_here(host) or bypassed(host, proxies):
+    if is_loopback(host) or bypassed(host, proxies):
         return None
     found = proxies.get(str(parsed.scheme)) or proxies.get("all")
     return found if found is None or "://" in found else f"http://{found}"
-
-
-def _is_here(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

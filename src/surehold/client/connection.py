@@ -103,9 +103,18 @@ class Connection:
     def __repr__(self) -> str:
         return f"<connection to {self.url}>"
 
-    def get(self, path: str, doing: str, **query: Any) -> dict[str, Any]:
-        """Get the object at a path; arguments that are None are left out."""
-        return self.send(Request("GET", path, doing, query=query))
+    def get(self, path: str, doing: str, read: Callable[[Any], T], **query: Any) -> T:
+        """Get and decode what is at a path; arguments that are None are left out."""
+        return self.fetch(Request("GET", path, doing, query=query), read)
+
+    def fetch(self, request: Request, read: Callable[[Any], T]) -> T:
+        """Send a request and convert the response to the library's objects."""
+        values = self.send(request)
+        try:
+            return read(values)
+        except (Unreadable, InvalidInput) as error:  # the service's fault
+            hint = "the service may be another version of surehold"
+            raise self._failure(request.doing, str(error), hint) from None
 
     def send(self, request: Request) -> dict[str, Any]:
         """Return the object in the response, or raise the error."""
@@ -127,14 +136,6 @@ class Connection:
                     return self._read(request, reply)
             time.sleep(wait)
         raise AssertionError("unreachable")
-
-    def decode(self, read: Callable[[Any], T], values: object, doing: str) -> T:
-        """Convert a response to the library's objects; an unreadable one is the service's fault."""
-        try:
-            return read(values)
-        except (Unreadable, InvalidInput) as error:
-            hint = "the service may be another version of surehold"
-            raise failure(self.url, doing, str(error), hint) from None
 
     def close(self) -> None:
         """Close the connections; the next request opens new ones."""
@@ -229,12 +230,10 @@ class Connection:
         cause: BaseException | None = None,
     ) -> NoReturn:
         hint = request.if_lost if request.if_lost and not is_unsent else _IS_THERE
-        raise failure(self.url, request.doing, reason, hint) from cause
+        raise self._failure(request.doing, reason, hint) from cause
 
-
-def failure(url: str, doing: str, reason: str, hint: str = _IS_THERE) -> ServiceFailed:
-    """Return the error for a service that did not respond as it should."""
-    return ServiceFailed(f"{doing} at {url}", reason, hint)
+    def _failure(self, doing: str, reason: str, hint: str) -> ServiceFailed:
+        return ServiceFailed(f"{doing} at {self.url}", reason, hint)
 
 
 @contextmanager

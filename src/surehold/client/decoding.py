@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import MappingProxyType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from surehold import errors
 from surehold.errors import RequestRefused, ServiceFailed, SureholdError
@@ -29,12 +31,20 @@ def result_of(values: object) -> Result:
     return reader(kind)(values)
 
 
+def results_of(values: Mapping[str, Any], count: int) -> list[Result]:
+    """Build a number of results that were asked for together."""
+    answers = values.get("answers")
+    if not isinstance(answers, list) or len(answers) != count:
+        raise Unreadable("there are not as many answers as queries")
+    return [result_of(one) for one in answers]
+
+
 def reader(kind: type[S]) -> Callable[[object], S]:
     """Return a function that rebuilds an object of a class from its ``to_dict``.
 
     It ignores fields that this version does not know: a later service may send more.
     """
-    hints = _hints(kind)
+    hints = _hints(cast("Any", kind))
 
     def read(values: object) -> S:
         if not isinstance(values, Mapping) or not set(hints) <= set(values):
@@ -44,20 +54,21 @@ def reader(kind: type[S]) -> Callable[[object], S]:
     return read
 
 
-def list_reader(kind: type[S], name: str) -> Callable[[Mapping[str, Any]], tuple[S, ...]]:
-    """Return a function that rebuilds the objects listed under a name."""
-    return lambda values: _value(tuple[kind, ...], values.get(name), name)  # type: ignore[valid-type]
+def value_reader(hint: type[S]) -> Callable[[object], S]:
+    """Return a function that rebuilds a value of that type, such as a union of classes."""
+    return lambda values: cast("S", _value(hint, values, "it"))
 
 
+def field_reader(hint: type[S], name: str) -> Callable[[Mapping[str, Any]], S]:
+    """Return a function that rebuilds what is under a name, as a value of that type."""
+    return lambda values: cast("S", _value(hint, values.get(name), name))
+
+
+@cache
 def _hints(kind: Any) -> dict[str, Any]:
-    """Return the types of the given fields, in order; computed once."""
-    if kind not in _KNOWN:
-        hints = get_type_hints(kind)
-        _KNOWN[kind] = {one.name: hints[one.name] for one in fields(kind) if one.init}
-    return _KNOWN[kind]
-
-
-_KNOWN: dict[Any, dict[str, Any]] = {}
+    """Return the types of the given fields, in order."""
+    hints = get_type_hints(kind)
+    return {one.name: hints[one.name] for one in fields(kind) if one.init}
 
 
 def _value(hint: Any, value: Any, name: str) -> Any:
@@ -66,8 +77,7 @@ def _value(hint: Any, value: Any, name: str) -> Any:
     if kind in (Union, types.UnionType):
         if value is None and type(None) in inside:
             return None
-        [hint] = [one for one in inside if one is not type(None)]
-        return _value(hint, value, name)
+        return _first([one for one in inside if one is not type(None)], value, name)
     if is_dataclass(kind):
         return reader(kind)(value)  # type: ignore[arg-type]  # it is a class: a field's type
     if kind is tuple and isinstance(value, list):
@@ -83,6 +93,14 @@ def _value(hint: Any, value: Any, name: str) -> Any:
     elif type(value) is kind:
         return value
     raise Unreadable(f"{name} is not what it should be")
+
+
+def _first(hints: Sequence[Any], value: Any, name: str) -> Any:
+    """Convert a value to the first of some types that it fits."""
+    for hint in hints[:-1]:
+        with suppress(Unreadable):
+            return _value(hint, value, name)
+    return _value(hints[-1], value, name)
 
 
 # --------------------------------------------------------------------------------- errors

@@ -7,29 +7,41 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from surehold.checks import check_number, check_whole
+from surehold.checks import check_fraction, check_number, check_whole
 from surehold.client.address import check_token, check_url
-from surehold.client.connection import Connection, Request, failure
-from surehold.client.decoding import list_reader, reader, result_of
+from surehold.client.connection import Connection, Request
+from surehold.client.decoding import (
+    Unreadable,
+    field_reader,
+    reader,
+    result_of,
+    results_of,
+    value_reader,
+)
 from surehold.client.questions import check_query, is_named, payloads_of, selection_body, text_of
 from surehold.client.transcript import RemoteTranscript
-from surehold.errors import InvalidInput
+from surehold.errors import InvalidInput, WrongGuard
 from surehold.planning import Plan
-from surehold.queries import Query, ScalarQuery, Schema, Select
+from surehold.queries import Expectation, Query, Schema, Select
 from surehold.session import (
-    Answer,
     Appended,
+    BitsLimit,
     Budget,
     Choice,
     Growth,
     Quote,
+    Registered,
     Result,
     Round,
     Scorer,
+    SelectionOutcome,
     SpendingLimit,
     Status,
+    SurpriseQuote,
+    SurpriseStatus,
     Verification,
 )
 from surehold.session.dataset import append_again
@@ -42,6 +54,9 @@ if TYPE_CHECKING:
     from surehold.session import Session
 
 T = TypeVar("T")
+_Limit = cast("type[SpendingLimit | BitsLimit | None]", SpendingLimit | BitsLimit | None)
+_Status = cast("type[Status | SurpriseStatus]", Status | SurpriseStatus)
+_Quote = cast("type[Quote | SurpriseQuote]", Quote | SurpriseQuote)
 
 TIMEOUT = 300.0
 RETRIES = 3
@@ -82,7 +97,7 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         self._connection = connection
         self._held: int | None = None
         self._sent: set[str] = set()  # names of models that the service has
-        self.analyst: str = self._me()["analyst"]
+        self.analyst, self._guard = self._me(_read_caller)
 
     def __repr__(self) -> str:
         held = "" if self._held is None else f", held at {self._held:,}"
@@ -102,7 +117,7 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         """
         if round is not None:
             round = check_whole("round", round)
-            self._post("/v1/hold", "checking a round", {"round": round})
+            self._post("/v1/hold", "checking a round", {"round": round}, dict)
         self._held = round
 
     def at(self, round: int | None) -> Self:
@@ -112,26 +127,28 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         return sibling
 
     @property
-    def limit(self) -> SpendingLimit | None:
+    def guard(self) -> str:
+        """How the dataset is protected: noise or surprise."""
+        return self._guard
+
+    @property
+    def limit(self) -> SpendingLimit | BitsLimit | None:
         """Return the analyst's limit, what is spent and what is left; None without a limit."""
-        found, doing = self._me().get("limit"), "reading the limit"
-        if found is None:
-            return None
-        return self._connection.decode(reader(SpendingLimit), found, doing)
+        return self._me(field_reader(_Limit, "limit"))
 
     @property
     def budget(self) -> Budget:
         """Return the budget of the most exposed record, which is the first."""
-        return self.status().budget
+        status = self.status()
+        if isinstance(status, SurpriseStatus):
+            raise WrongGuard("a plan with its budget", "noise")
+        return status.budget
 
     def answers_left(self, round: int) -> int:
         """Return how many more answers fit at a round of the plan, even a future one."""
-        doing = "reading the answers left at a round"
-        values = self._connection.get("/v1/room", doing, round=check_whole("round", round))
-        left = values.get("answers_left")
-        if not isinstance(left, int):
-            raise failure(self._connection.url, doing, "it is not a number of answers")
-        return left
+        read, doing = field_reader(int, "answers_left"), "reading the answers left at a round"
+        t = check_whole("round", round)
+        return self._connection.get("/v1/room", doing, read, round=t)
 
     @property
     def transcript(self) -> RemoteTranscript:
@@ -148,34 +165,41 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         """Like a local session's scorer, but for ONNX models only: estimators are code."""
         return Scorer(cast("Session", self), features, target, metric, **options)
 
-    def quote(self, query: Query | str) -> Quote:
+    def quote(
+        self,
+        query: Query | str,
+        *,
+        expect: object = None,
+        within: object = None,
+        doubt: object = None,
+    ) -> Any:
         """Return the cost and the width of an answer; free, and reads no record."""
         asked = check_query(query)
         payloads_of(asked)  # refuses what could not be asked either
-        values = self._post("/v1/quote", "quoting", {"query": text_of(asked), **self._round()})
-        return self._connection.decode(reader(Quote), values, "quoting")
+        body = {"query": text_of(asked), **_expectation(expect, within, doubt)}
+        return self._post("/v1/quote", "quoting", self._at_round(body), value_reader(_Quote))
 
-    @overload
     def ask(
-        self, query: ScalarQuery, *, key: str | None = None, progress: Progress | None = None
-    ) -> Answer: ...
-    @overload
-    def ask(
-        self, query: Query | str, *, key: str | None = None, progress: Progress | None = None
-    ) -> Any: ...
-    def ask(
-        self, query: Query | str, *, key: str | None = None, progress: Progress | None = None
-    ) -> Result:
+        self,
+        query: Query | str,
+        *,
+        expect: object = None,
+        within: object = None,
+        doubt: object = None,
+        key: str | None = None,
+        progress: Progress | None = None,
+    ) -> Any:
         """Check, charge and answer in one durable step, like a local session.
 
         ``progress`` is not called: the records are elsewhere.
         """
-        asked = check_query(query)
+        asked, expected = check_query(query), _expectation(expect, within, doubt)
         if isinstance(asked, Select) and is_named(asked):
-            values = self._ask("/v1/select", selection_body(asked), [asked], key)
+            path, body = "/v1/select", selection_body(asked)
         else:
-            values = self._ask("/v1/ask", {"query": text_of(asked)}, [asked], key)
-        return _rename(self._connection.decode(result_of, values, "asking"), asked)
+            path, body = "/v1/ask", {"query": text_of(asked)}
+        result = self._ask(path, {**body, **expected}, [asked], result_of, key=key)
+        return _rename(result, asked)
 
     def ask_many(
         self,
@@ -185,19 +209,29 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         progress: Progress | None = None,
     ) -> tuple[Any, ...]:
         """Ask all at one round, all or none, in one pass over the data and one durable step."""
-        if isinstance(queries, str | Query) or not isinstance(queries, Iterable):
-            raise InvalidInput("queries", "a list of queries", queries)
-        asked = [check_query(query) for query in queries]
+        asked = _listed(queries)
         if not asked:
             return ()
         body = {"queries": [text_of(query) for query in asked]}
-        values = self._ask("/v1/ask-many", body, asked, key).get("answers")
-        if not isinstance(values, list) or len(values) != len(asked):
-            raise failure(
-                self._connection.url, "asking", "there are not as many answers as queries"
-            )
-        results = [self._connection.decode(result_of, one, "asking") for one in values]
-        return tuple(map(_rename, results, asked))
+        read = partial(results_of, count=len(asked))
+        return tuple(map(_rename, self._ask("/v1/ask-many", body, asked, read, key=key), asked))
+
+    def register(
+        self, queries: Iterable[Query | str], *, share: object = None
+    ) -> tuple[Registered, ...]:
+        """Claim intervals for questions now, to be asked at any time; it costs nothing."""
+        if self._guard == "noise":
+            raise WrongGuard("registering questions", "surprise")
+        asked = _listed(queries)
+        body: dict[str, Any] = {"queries": [text_of(query) for query in asked]}
+        if share is not None:
+            required = "above 0 and up to 1"
+            body["share"] = str(check_fraction("share", share, required, lambda x: 0 < x <= 1))
+        if not asked:
+            return ()
+        self._send_models({n: one for query in asked for n, one in payloads_of(query).items()})
+        read = field_reader(tuple[Registered, ...], "registered")
+        return self._post("/v1/register", "registering", self._at_round(body), read)
 
     # ----------------------------------------------------------------------------- dataset
 
@@ -219,24 +253,23 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
     @property
     def rounds(self) -> tuple[Round, ...]:
         """Return the rounds at which answers were given, in order."""
-        return self._get("rounds", list_reader(Round, "rounds"))
+        return self._get("rounds", field_reader(tuple[Round, ...], "rounds"))
 
     def growth(self) -> tuple[Growth, ...]:
         """Return how the data grew: at most 500 points in time, including the last append."""
-        return self._get("growth", list_reader(Growth, "growth"))
+        return self._get("growth", field_reader(tuple[Growth, ...], "growth"))
 
     def outlook(self) -> Outlook:
         """Return what the rest of the budget buys: now, evenly from now on, or at the end."""
         return self._get("outlook", reader(Outlook))
 
-    def status(self) -> Status:
+    def status(self) -> Status | SurpriseStatus:
         """Return the status of the dataset, in numbers."""
-        return self._get("status", reader(Status))
+        return self._get("status", value_reader(_Status))
 
     def verify(self, progress: Callable[[int], None] | None = None) -> Verification:
         """Have the service replay everything: hashes, charges, widths, records."""
-        values = self._post("/v1/verify", "verifying", {})
-        return self._connection.decode(reader(Verification), values, "verifying")
+        return self._post("/v1/verify", "verifying", {}, reader(Verification))
 
     def append(
         self,
@@ -267,8 +300,7 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
                 headers=headers,
                 if_lost=append_again(key),
             )
-            values = self._connection.send(request)
-        return self._connection.decode(reader(Appended), values, "appending")
+            return self._connection.fetch(request, reader(Appended))
 
     def close(self) -> None:
         """Close the connections. The service keeps everything that was answered."""
@@ -280,30 +312,41 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
     # ------------------------------------------------------------------------------ sending
 
     def _ask(
-        self, path: str, body: dict[str, Any], asked: Sequence[Query | str], key: str | None
-    ) -> dict[str, Any]:
-        """Send questions, after the models that they refer to."""
-        if key is not None:
-            body = {**body, "key": check_text("key", key)}
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        asked: Sequence[Query | str],
+        read: Callable[[Any], T],
+        *,
+        key: str | None,
+        **options: Any,
+    ) -> T:
+        """Send questions, after the models that they refer to; options that are None stay here."""
+        options["key"] = None if key is None else check_text("key", key)
+        options["round"] = self._held
+        given = {name: value for name, value in options.items() if value is not None}
         models = {name: one for query in asked for name, one in payloads_of(query).items()}
         if_lost = _MAY_BE_CHARGED if self._held is None else _AT_ROUND
         request = Request(
             "POST",
             path,
             "asking",
-            body={**body, **self._round()},
+            body={**body, **given},
             is_repeatable=key is not None or self._held is not None,
             if_lost=if_lost if key is None else _WITH_KEY,
         )
         self._send_models(models)
         try:
-            return self._connection.send(request)
+            return self._connection.fetch(request, read)
         except InvalidInput as error:
             if not models or (error.parameter, error.required) != ("the model", "at hand"):
                 raise
             self._sent.difference_update(models)  # the service has lost them, and charged nothing
         self._send_models(models)
-        return self._connection.send(request)
+        return self._connection.fetch(request, read)
+
+    def _at_round(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return {**body, **({} if self._held is None else {"round": self._held})}
 
     def _send_models(self, models: Mapping[str, ModelPayload]) -> None:
         for name, payload in models.items():
@@ -315,28 +358,41 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
                 )
                 self._sent.add(name)
 
-    def _post(self, path: str, doing: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return self._connection.send(Request("POST", path, doing, body=body))
+    def _post(self, path: str, doing: str, body: Mapping[str, Any], read: Callable[[Any], T]) -> T:
+        return self._connection.fetch(Request("POST", path, doing, body=body), read)
 
-    def _round(self) -> dict[str, int]:
-        return {} if self._held is None else {"round": self._held}
-
-    def _me(self) -> dict[str, Any]:
-        values = self._connection.get("/v1/me", "connecting")
-        if not isinstance(values.get("analyst"), str):
-            raise failure(self._connection.url, "connecting", "it does not say who the caller is")
-        return values
+    def _me(self, read: Callable[[Any], T]) -> T:
+        return self._connection.get("/v1/me", "connecting", read)
 
     def _get(self, name: str, read: Callable[[Any], T]) -> T:
-        doing = f"reading the {name}"
-        return self._connection.decode(read, self._connection.get(f"/v1/{name}", doing), doing)
+        return self._connection.get(f"/v1/{name}", f"reading the {name}", read)
 
 
 def _rename(result: Result, query: Query | str) -> Result:
     """Return a choice under this caller's names; someone else may have asked first."""
-    if isinstance(result, Choice) and isinstance(query, Select):
+    if isinstance(result, Choice | SelectionOutcome) and isinstance(query, Select):
         return replace(result, name=query.names[result.index])
     return result
+
+
+def _listed(queries: object) -> list[Query | str]:
+    if isinstance(queries, str | Query) or not isinstance(queries, Iterable):
+        raise InvalidInput("queries", "a list of queries", queries)
+    return [check_query(query) for query in queries]
+
+
+def _expectation(expect: object, within: object, doubt: object) -> dict[str, str]:
+    """Return what is expected, as exact text; nothing if nothing is."""
+    texts = Expectation.of(expect, within, doubt).to_dict()
+    return {name: text for name, text in texts.items() if text is not None}
+
+
+def _read_caller(values: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the caller's name, and the guard; services before the second one do not name it."""
+    analyst, guard = values.get("analyst"), values.get("guard", "noise")
+    if not isinstance(analyst, str) or not isinstance(guard, str):
+        raise Unreadable("it does not say who the caller is")
+    return analyst, guard
 
 
 def _check_header(key: str) -> str:

@@ -37,13 +37,11 @@ class RemoteTranscript(BaseTranscript):
         return self._back(PAGE)
 
     def _back(self, limit: int) -> Iterator[Result]:
-        before: int | None = None
-        while True:
-            page = self.page(limit, before=before, newest=True)
+        page = self.page(limit, newest=True)
+        yield from page.answers
+        while page.next is not None:
+            page = self.page(limit, before=page.next, newest=True)
             yield from page.answers
-            before = page.next
-            if before is None:
-                return
 
     def last(self, count: int) -> list[Result]:
         """Return the last answers, in order, without reading the earlier ones."""
@@ -67,9 +65,10 @@ class RemoteTranscript(BaseTranscript):
         even empty, and still have a ``next``: pass it as ``after``, or as ``before`` if the newest
         come first.
         """
-        values = self._connection.get(
+        return self._connection.get(
             "/v1/transcript",
             _DOING,
+            _read_page,
             limit=limit,
             after=after,
             before=before,
@@ -78,19 +77,17 @@ class RemoteTranscript(BaseTranscript):
             contains=contains or None,
             newest=newest or None,
         )
-        return self._connection.decode(_read_page, values, _DOING)
 
     def entry(self, number: int) -> Result | None:
         """Return the answer of an entry, if it is one."""
         if number < 1:
             return None
         try:
-            values = self._connection.get(f"/v1/transcript/{number:d}", _DOING)
+            result = self._connection.get(f"/v1/transcript/{number:d}", _DOING, result_of)
         except RequestRefused as error:
             if error.status == 404:
                 return None
             raise
-        result = self._connection.decode(result_of, values, _DOING)
         return result if self._analyst in (None, result.analyst) else None
 
 

@@ -95,8 +95,7 @@ class Calibration:
             gradients.moments()
             gradients.total([0.0] * gradients.size)
 
-        pace = self._pace(f"fit {_kind(form.canonical)}", step, t)
-        return OVERHEAD + form.steps * pace.at(t)
+        return OVERHEAD + form.steps * self.pace(f"fit {_kind(form.canonical)}", step, t).at(t)
 
     def loading(self, t: int) -> float:
         """Estimate the time to load the records of a snapshot; 0 if they are loaded."""
@@ -125,8 +124,8 @@ class Calibration:
             def sums(rows: int, chosen: list[Measure] = chosen) -> None:
                 self._made_up(rows).sums(chosen, 0, rows)
 
-            pace = self._pace("\n".join([str(copies), *similar]), sums, t)
-            total += pace.at(t) * max(len(kinds[kind]) for kind in similar) / copies
+            seconds = self.pace("\n".join([str(copies), *similar]), sums, t).at(t)
+            total += seconds * max(len(kinds[kind]) for kind in similar) / copies
         return total
 
     def _one(self, part: Source, t: int) -> float:
@@ -134,38 +133,31 @@ class Calibration:
         kind = _kind(part.canonical)
         match part:
             case CellMeasure():
-                pace = self._pace(
+                return self.pace(
                     kind, lambda rows: self._made_up(rows).cell_sums(part, 0, rows), t
-                )
-                return pace.at(t)
+                ).at(t)
             case PairMeasure():
-                pace = self._pace(
+                return _sorting(t) * self.pace(
                     kind, lambda rows: self._made_up(rows).pair_statistic(part, rows), t
-                )
-                return pace.at(t) * _sorting(t)
+                ).at(t)
             case CustomMeasure(name=name):
                 statistic = self._data.statistic(part)
-                pace = self._pace(
+                pace = self.pace(
                     f"{name} {statistic.digest}",
                     lambda rows: statistic.value(self._made_up(rows).frame(0, rows)),
                     t,
                 )
                 return pace.at(t) + _CUSTOM * t * len(statistic.columns)
-            case ModelMeasure():
-                return self._scoring(part, t)
-            case ModelPairs(measure=measure):
-                return self._scoring(measure, t) + 1e-6 * t
+            case ModelMeasure() | ModelPairs():
+                from surehold.data.scores import expected_seconds
+
+                measure = self._data.model_store.attach_payload(part)
+                ranking = 1e-6 * t if isinstance(part, ModelPairs) else 0.0
+                return expected_seconds(measure, t, self._data.limits) + ranking
             case _:
                 return 0.0
 
-    def _scoring(self, measure: ModelMeasure, t: int) -> float:
-        from surehold.data.scores import expected_seconds
-
-        return expected_seconds(
-            self._data.model_store.attach_payload(measure), t, self._data.limits
-        )
-
-    def _pace(self, kind: str, work: Callable[[int], object], t: int) -> Pace:
+    def pace(self, kind: str, work: Callable[[int], object], t: int) -> Pace:
         """Measure the pace of a kind, on more and more records until a trial takes a while."""
         most = min(_MOST_ROWS, 1 << max(t - 1, 0).bit_length())  # a power of two: few to remember
         known = self._paces.get(key := f"{most} {kind}")

@@ -17,6 +17,7 @@ from surehold.data.tables import check_names
 from surehold.errors import BadRecord, InvalidInput
 from surehold.queries import Schema
 
+SEPARATORS = {"csv": ",", "tsv": "\t"}
 _BLOCK = 1 << 24  # bytes read at a time
 # How Arrow says it; what the line holds comes after, and is not repeated.
 _RAGGED = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+):")
@@ -26,14 +27,19 @@ def csv_schema(path: Path, separator: str) -> Schema:
     """Infer columns and types from the first records of a CSV file."""
     with path.open("rb") as file:
         file.readline().decode()  # Polars would make up other names
-    scan = partial(pl.scan_csv, path, separator=separator, glob=False)
-    types = scan(infer_schema_length=SAMPLE).collect_schema()
-    texts = scan(infer_schema=False, n_rows=SAMPLE).collect()
+    scan = pl.scan_csv(path, separator=separator, glob=False, infer_schema_length=SAMPLE)
+    types, texts = scan.collect_schema(), sample_texts(path, separator)
     if len(types) == 1 and any(mark in next(iter(types)) for mark in ";\t|"):
         required = "separated by commas, or by tabs if it is named *.tsv"
         raise InvalidInput("the file", required, str(path), "save it that way")
     missing = [name for name in texts.columns if texts[name].null_count() == texts.height]
     return schema_of(pl.DataFrame(schema={**types, **dict.fromkeys(missing, pl.Null())}))
+
+
+def sample_texts(path: Path, separator: str) -> pl.DataFrame:
+    """Return the first records of a CSV file as texts."""
+    scan = pl.scan_csv(path, separator=separator, glob=False, infer_schema=False, n_rows=SAMPLE)
+    return scan.collect()
 
 
 def csv_texts(path: Path, separator: str, schema: Schema) -> Iterator[pl.DataFrame]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from surehold.data.engines.polars_series import STORED
+from surehold.data.engines.polars_arrays import STORED
 from surehold.data.records import REQUIRED, Row
 from surehold.errors import BadRecord, InvalidInput
 from surehold.queries import ColumnType, Schema
@@ -83,10 +83,10 @@ def _typed_column(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
         raise BadRecord(done + 1, column.name, REQUIRED[kind], f"of type {column.dtype}")
     if given is ColumnType.STR and kind is not ColumnType.STR:
         return _parse_texts(column.cast(pl.String), kind, done)
-    if given is kind is ColumnType.BOOL:
-        return column
-    if given is kind is ColumnType.STR:
-        return column.cast(pl.String)
+    if given is kind and kind in (ColumnType.BOOL, ColumnType.STR):
+        return column.cast(STORED[kind])
+    if given not in (ColumnType.INT, ColumnType.FLOAT) or kind is ColumnType.STR:
+        raise BadRecord(done + 1, column.name, REQUIRED[kind], f"of type {given.value}")
     # A whole number, or zero and one, may come as a float: with missing values it often has to.
     missing = column.is_null()
     if given is ColumnType.FLOAT:
@@ -94,20 +94,16 @@ def _typed_column(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
         if not column.is_finite().all():
             column = column.set(~column.is_finite(), None)
             missing = column.is_null()
-    if kind is ColumnType.FLOAT and given is ColumnType.INT:
-        return column.cast(pl.Float64)
     if kind is ColumnType.FLOAT:
-        return column
-    if kind is ColumnType.INT and given in (ColumnType.INT, ColumnType.FLOAT):
+        return column.cast(pl.Float64)
+    if kind is ColumnType.INT:
         whole = column.cast(pl.Int64, strict=False)
         if given is ColumnType.FLOAT:
             whole = whole.set(whole.cast(pl.Float64) != column, None)
         _require(missing | whole.is_not_null(), column, kind, done)
         return whole
-    if kind is ColumnType.BOOL and given in (ColumnType.INT, ColumnType.FLOAT):
-        _require(missing | (column == 0) | (column == 1), column, kind, done)
-        return column.cast(pl.Boolean)
-    raise BadRecord(done + 1, column.name, REQUIRED[kind], f"of type {given.value}")
+    _require(missing | (column == 0) | (column == 1), column, kind, done)
+    return column.cast(pl.Boolean)
 
 
 def _parse_texts(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:

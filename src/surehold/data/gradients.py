@@ -50,7 +50,7 @@ class Gradients:
         of 2^16 numbers of at most 2^40 stay below 2^56.
         """
         at = np.asarray(coefficients, np.float64)
-        totals = [0] * self.size
+        totals = np.zeros(self.size, object)  # Python's integers
         for start in range(0, self.records, _BLOCK):
             features = self._features[start : start + _BLOCK].astype(np.float64)
             target = self._target[start : start + _BLOCK]
@@ -61,10 +61,8 @@ class Gradients:
             cut = np.clip(np.nan_to_num(residual), -longest, longest)
             scale = cut * (_SHORTER / self._form.clip * 2.0**BITS)
             steps = np.trunc(features * scale[:, None]).astype(np.int64)
-            totals = [
-                total + int(part) for total, part in zip(totals, steps.sum(axis=0), strict=True)
-            ]
-        return totals, self.records << BITS
+            totals += steps.sum(axis=0)
+        return totals.tolist(), self.records << BITS
 
     def moments(self) -> tuple[list[int], int]:
         """Sum z z' over records, with z on a grid: the upper triangle, row by row.
@@ -73,11 +71,10 @@ class Gradients:
         no longer than 1. On the grid z is an integer up to 2^16, so sums of 2^16 products stay
         below 2^49, where doubles are exact in any order of addition.
         """
-        totals = [0] * (self.size * (self.size + 1) // 2)
         upper = np.triu_indices(self.size)
+        totals = np.zeros(upper[0].size, object)
         for start in range(0, self.records, _BLOCK):
             features = self._features[start : start + _BLOCK].astype(np.float64)
             steps = np.trunc(features * 2.0**_MOMENT_BITS)
-            total = steps.T @ steps
-            totals = [one + int(more) for one, more in zip(totals, total[upper], strict=True)]
-        return totals, self.records * self.size << 2 * _MOMENT_BITS
+            totals += (steps.T @ steps)[upper].astype(np.int64)
+        return totals.tolist(), self.records * self.size << 2 * _MOMENT_BITS

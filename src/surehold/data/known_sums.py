@@ -6,7 +6,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from operator import add
-from typing import Protocol, TypeVar
+from typing import TypeAlias, TypeVar
+
+from surehold.queries import Source
 
 BLOCK = 1 << 10
 """The fewest records that are evaluated alone, unless there are fewer in all.
@@ -20,15 +22,8 @@ _MOST_ROUNDS = 4  # of one source
 Totals = tuple[int, ...]
 
 
-class Named(Protocol):
-    """A source of sums; the same canonical text means the same sums."""
-
-    @property
-    def canonical(self) -> str:
-        """Return its canonical text."""
-
-
-S = TypeVar("S", bound=Named)
+S = TypeVar("S", bound=Source)
+Evaluate: TypeAlias = Callable[[Sequence[S], int, int], Sequence[Totals]]
 
 
 class KnownSums:
@@ -80,7 +75,7 @@ class KnownSums:
         self,
         sources: Sequence[S],
         t: int,
-        evaluate: Callable[[Sequence[S], int, int], Sequence[Totals]],
+        evaluate: Evaluate[S],
         back: bool = True,
     ) -> dict[str, Totals]:
         """Return the sums of all sources at a round, by their canonical texts.
@@ -97,15 +92,12 @@ class KnownSums:
         return self._step(sources, t, evaluate, back)
 
     def _is_far(self, canonical: str, t: int, back: bool) -> bool:
-        at, _ = self.nearest(canonical, t, back)
-        return canonical in self._known and abs(at - t) >= 2 * BLOCK
+        return canonical in self._known and (
+            abs(self.nearest(canonical, t, back)[0] - t) >= 2 * BLOCK
+        )
 
     def _step(
-        self,
-        sources: Sequence[S],
-        t: int,
-        evaluate: Callable[[Sequence[S], int, int], Sequence[Totals]],
-        back: bool,
+        self, sources: Sequence[S], t: int, evaluate: Evaluate[S], back: bool
     ) -> dict[str, Totals]:
         found: dict[str, Totals] = {}
         groups: dict[int, list[tuple[S, Totals]]] = {}

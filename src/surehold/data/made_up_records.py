@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from surehold.data.engines.polars_arrays import STORED
 from surehold.data.engines.polars_bytes import cut_texts
 from surehold.data.engines.polars_engine import PolarsEngine
-from surehold.data.engines.polars_series import STORED
 from surehold.queries import ColumnType, Schema
 
 _LONGEST = 1000
@@ -17,21 +17,16 @@ _TEXTS = 1 << 14
 
 
 class MadeUp(PolarsEngine):
-    """An engine that holds made-up records instead of the dataset's."""
+    """An engine of made-up records of every sort: missing, extreme, short and long values.
+
+    Columns of one type share a few sets of values, so that thousands of them cost little.
+    """
 
     def __init__(self, schema: Schema, rows: int) -> None:
         super().__init__()
         sets = _sets(schema, rows)
         self._joined = (_spread(sets, schema), _spread(cut_texts(sets), schema))
         self._size = rows
-
-
-def made_up(schema: Schema, rows: int) -> pl.DataFrame:
-    """Make records of every sort a schema allows: missing, extreme, short and long values.
-
-    Columns of one type share a few sets of values, so that thousands of them cost little.
-    """
-    return _spread(_sets(schema, rows), schema)
 
 
 def _sets(schema: Schema, rows: int) -> pl.DataFrame:

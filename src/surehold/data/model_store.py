@@ -8,16 +8,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surehold import files
 from surehold.display import Shown
 from surehold.errors import InvalidInput
-from surehold.queries import Model, ModelMeasure
+from surehold.queries import Model, ModelMeasure, ModelPairs
 
 if TYPE_CHECKING:
     from surehold.models.payload import ModelPayload
@@ -44,8 +43,7 @@ class ModelStore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
-        self._lock = threading.Lock()
-        self._at_hand: OrderedDict[str, ModelPayload] = OrderedDict()
+        self._at_hand = lru_cache(_AT_HAND)(self._load)
         self._known: dict[str, KeptModel] = {}
 
     def keep(self, model: bytes | str | Path) -> KeptModel:
@@ -93,24 +91,17 @@ class ModelStore:
         match = _NAME.fullmatch(name)
         if match is None:
             return None
-        with self._lock:
-            known = self._at_hand.get(name)
-            if known is not None:
-                self._at_hand.move_to_end(name)
-                return known
-        found = self._load(match[1])
-        if found is not None:
-            with self._lock:
-                self._at_hand[name] = found
-                while len(self._at_hand) > _AT_HAND:
-                    self._at_hand.popitem(last=False)
-        return found
+        with contextlib.suppress(FileNotFoundError):
+            return self._at_hand(match[1])
+        return None
 
-    def _load(self, digest: str) -> ModelPayload | None:
+    def _load(self, digest: str) -> ModelPayload:
         from surehold.models.payload import payload_of
 
         content = self._content(digest)
-        return None if content is None else payload_of(content)
+        if content is None:
+            raise FileNotFoundError(digest)  # nothing that a cache would keep
+        return payload_of(content)
 
     def _content(self, digest: str) -> bytes | None:
         """Return the bytes of a model; None if they are missing or have changed."""
@@ -120,11 +111,12 @@ class ModelStore:
             return None
         return content if hashlib.sha256(content).hexdigest() == digest else None
 
-    def attach_payload(self, measure: ModelMeasure) -> ModelMeasure:
+    def attach_payload(self, source: ModelMeasure | ModelPairs) -> ModelMeasure:
         """Attach the model to a measure that only names it, if it is stored here.
 
         The classes are those of the query, which may differ from the model's.
         """
+        measure = source.measure if isinstance(source, ModelPairs) else source
         if measure.model.payload is not None:
             return measure
         payload = self.find(measure.model.name)

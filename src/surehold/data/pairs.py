@@ -169,11 +169,7 @@ def orders(x: Floats, y: Floats) -> tuple[int, int]:
 
 def _ranks(values: Floats) -> NDArray[np.uint64]:
     """Return 0 for the smallest, 1 for the next larger, and so on."""
-    order = np.argsort(values)
-    ordered = values[order]
-    ranks = np.zeros(values.size, np.uint64)
-    ranks[order[1:]] = np.cumsum(ordered[1:] != ordered[:-1], dtype=np.uint64)
-    return ranks
+    return np.unique(values, return_inverse=True)[1].astype(np.uint64)
 
 
 def _count_ties(ordered: NDArray[np.uint64]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,7 @@ from surehold.queries import (
     CellMeasure,
     Contrast,
     CustomMeasure,
+    Discordance,
     FitForm,
     Measure,
     ModelMeasure,
@@ -122,18 +124,20 @@ class RecordStore:
                     if records >= self._seal_at:
                         self.seal()
             return entry
-        intake.finish()  # the long part, before others have to wait
-        content = content_of_files(intake.digests)
+        writer = intake.write(everything=True)
+        written = writer.finish()  # the long part, before others have to wait
+        by_bytes = content_of_files([one.digest for one in written])
+        content = intake.content.digest
         with ledger.writing() as draft:
-            known = draft.appended(key, content, intake.content)
+            known = draft.appended(key, by_bytes, content)
             if known is not None:
                 return known
             if not again:
-                draft.check_new(content, intake.count)  # of an earlier version, by their bytes
-                draft.check_new(intake.content, intake.count)
+                draft.check_new(by_bytes, intake.count)  # of an earlier version
+                draft.check_new(content, intake.count)
             self._seal_pending(draft)
-            segments = intake.publish(draft.state.records)
-            return draft.add_segments(segments, intake.content, key)
+            segments = writer.publish(draft.state.records)
+            return draft.add_segments(segments, content, key)
 
     def seal(self) -> None:
         """Move pending records into a segment."""
@@ -165,8 +169,7 @@ class RecordStore:
             elif isinstance(part, ModelMeasure | ModelPairs):
                 from surehold.data.scores import check_scorable
 
-                measure = part.measure if isinstance(part, ModelPairs) else part
-                check_scorable(self.model_store.attach_payload(measure), t, self.limits)
+                check_scorable(self.model_store.attach_payload(part), t, self.limits)
 
     @property
     def schema(self) -> Schema:
@@ -191,7 +194,7 @@ class RecordStore:
         if isinstance(source, Contrast):
             plus, minus = self._known(source.plus, t), self._known(source.minus, t)
             return plus and minus and _contrast(source, plus, minus, t)
-        if not isinstance(source, Measure | CellMeasure | ModelMeasure):
+        if not isinstance(source, Measure | CellMeasure | ModelMeasure | Discordance):
             return None
         totals = self._sums.at(source.canonical, t)
         return None if totals is None else Exact(totals, t << source.bits)
@@ -301,28 +304,37 @@ class _Look:
         self._sums = self._data._sums.sum_up(measures, self._round, self._sum_measures)
 
     def at(self, source: Source) -> Exact:
-        data, t = self._data, self._round
+        data, t, known = self._data, self._round, self._data._sums
         match source:
             case Measure():
                 return Exact(self._sums[source.canonical], t << source.bits)
-            case Contrast(plus, minus):
-                return _contrast(source, self.at(plus), self.at(minus), t)
             case CellMeasure():
-                sums = data._sums.sum_up([source], t, self._sum_cells)
+                sums = known.sum_up([source], t, self._sum_cells)
                 return Exact(sums[source.canonical], t << source.bits)
             case ModelMeasure():
-                return Exact(self._model(data.model_store.attach_payload(source)), t << source.bits)
-            case ModelPairs():
-                return Exact(*self._ranking(data.model_store.attach_payload(source.measure)))
+                # Never computed backwards from a later round: a model may give a record another
+                # last digit in another block.
+                measure = data.model_store.attach_payload(source)
+                sums = known.sum_up([measure], t, self._sum_scores, back=False)
+                return Exact(sums[source.canonical], t << source.bits)
+            case Discordance():
+                sums = known.sum_up([source], t, self._sum_discordant, back=False)
+                return Exact(sums[source.canonical], t)
+            case Contrast(plus, minus):
+                return _contrast(source, self.at(plus), self.at(minus), t)
             case PairMeasure():
                 numerator, denominator = self._engine.pair_statistic(source, t)
-                return Exact((numerator,), denominator)
             case CustomMeasure():
                 statistic, rows = data.statistic(source), self._engine.frame(0, t)
                 numerator, denominator = statistic.unit(source, rows)
-                return Exact((numerator,), denominator)
+            case ModelPairs():
+                from surehold.data.scores import score_pairs
+
+                measure, rows = data.model_store.attach_payload(source), self._engine.frame(0, t)
+                numerator, denominator = score_pairs(measure, rows, data.limits, self._tell)
             case _:
                 raise NotImplementedError(type(source).__name__)
+        return Exact((numerator,), denominator)
 
     def _sum_measures(self, measures: Sequence[Measure], low: int, high: int) -> list[Totals]:
         return [(total,) for total in self._engine.sums(measures, low, high)]
@@ -336,21 +348,12 @@ class _Look:
         rows, limits = self._engine.frame(low, high), self._data.limits
         return [tuple(score_sums(source, rows, limits, self._tell)) for source in sources]
 
-    def _model(self, source: ModelMeasure) -> Totals:
-        """Return the sums of a metric.
+    def _sum_discordant(self, sources: Sequence[Discordance], low: int, high: int) -> list[Totals]:
+        from surehold.data.scores import count_discordant
 
-        They are never computed backwards from a later round: a model may give a record another last
-        digit in another block.
-        """
-        sums = self._data._sums.sum_up([source], self._round, self._sum_scores, back=False)
-        return sums[source.canonical]
-
-    def _ranking(self, measure: ModelMeasure) -> tuple[tuple[int], int]:
-        from surehold.data.scores import score_pairs
-
-        rows = self._engine.frame(0, self._round)
-        numerator, denominator = score_pairs(measure, rows, self._data.limits, self._tell)
-        return (numerator,), denominator
+        rows, attach = self._engine.frame(low, high), self._data.model_store.attach_payload
+        pairs = ((attach(source.plus), attach(source.minus)) for source in sources)
+        return [count_discordant(*pair, rows, self._data.limits, self._tell) for pair in pairs]
 
     def _tell(self, more: int) -> None:
         self._gone_through += more
@@ -367,7 +370,7 @@ def _contrast(source: Contrast, plus: Exact, minus: Exact, t: int) -> Exact:
 
 def parts_of(source: Source) -> list[Source]:
     """Return the parts of a source."""
-    if isinstance(source, Contrast):
+    if isinstance(source, Contrast | Discordance):
         return [*parts_of(source.plus), *parts_of(source.minus)]
     return [source]
 
@@ -377,25 +380,20 @@ class _Intake:
 
     def __init__(self, folder: Path, ledger: Ledger) -> None:
         self.count = 0
-        self._ledger = ledger
+        self._folder, self._ledger = folder, ledger
         self._waiting: list[Batch] = []
-        self._size = 0
-        self._folder = folder
         self._writer: SegmentWriter | None = None
-        self._content: ContentHash | None = None
 
-    @property
-    def content(self) -> str:
-        """The hash of what was written, by its values."""
-        assert self._content is not None
-        return self._content.digest
+    @cached_property
+    def content(self) -> ContentHash:
+        """The hash of what is written, by its values."""
+        return ContentHash(self._ledger.schema)
 
     def take(self, batch: Batch) -> None:
         self._waiting.append(batch)
-        self._size += len(batch)
         self.count += len(batch)
-        if self._size >= RECORDS:
-            self._write(everything=False)
+        if sum(map(len, self._waiting)) >= RECORDS:
+            self.write(everything=False)
 
     def small(self) -> list[Row] | None:
         """Return all rows, if they are few."""
@@ -406,36 +404,18 @@ class _Intake:
             rows += batch.rows() if isinstance(batch, pl.DataFrame) else batch
         return rows
 
-    def finish(self) -> None:
-        self._write(everything=True)
-        assert self._writer is not None
-        self._writer.finish()
-
-    @property
-    def digests(self) -> list[str]:
-        """Return the digests of the files, in order."""
-        assert self._writer is not None
-        return [written.digest for written in self._writer.finish()]
-
-    def publish(self, start: int) -> list[Segment]:
-        assert self._writer is not None
-        return self._writer.publish(start)
+    def write(self, everything: bool) -> SegmentWriter:
+        """Write full segments or, at the end, everything."""
+        if self._writer is None:
+            self._writer = SegmentWriter(self._folder, self._ledger.fingerprint)
+        frames = [as_frame(batch, self._ledger.schema) for batch in self._waiting]
+        frame = pl.concat(frames or [pl.DataFrame()], rechunk=False)
+        while frame.height >= RECORDS or (everything and frame.height):
+            self._writer.write(frame.head(RECORDS), self.content)
+            frame = frame.slice(RECORDS)
+        self._waiting = [frame] if frame.height else []
+        return self._writer
 
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
-
-    def _write(self, everything: bool) -> None:
-        if not self._waiting:  # they came in whole segments, which are written already
-            return
-        frames = [as_frame(batch, self._ledger.schema) for batch in self._waiting]
-        frame = pl.concat(frames, rechunk=False)
-        start = 0
-        if self._writer is None:
-            self._writer = SegmentWriter(self._folder, self._ledger.fingerprint)
-            self._content = ContentHash(self._ledger.schema)
-        while frame.height - start >= RECORDS or (everything and start < frame.height):
-            self._writer.write(frame.slice(start, RECORDS), self._content)
-            start += RECORDS
-        rest = frame.slice(start)
-        self._waiting, self._size = ([rest] if rest.height else []), rest.height

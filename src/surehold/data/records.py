@@ -58,7 +58,6 @@ def check_value(value: Any, kind: ColumnType, record: int, column: str) -> Value
     if value is None:
         return None
     value = _plain(value)
-    fits: Value = None
     if isinstance(value, bool):
         if kind is ColumnType.BOOL:
             return value
@@ -81,10 +80,9 @@ def check_value(value: Any, kind: ColumnType, record: int, column: str) -> Value
         elif kind is ColumnType.BOOL and value in (0.0, 1.0):
             return bool(value)
     elif isinstance(value, str) and kind is ColumnType.STR and _is_unicode(value):
-        fits = value
-    if fits is None:
-        raise BadRecord(record, column, REQUIRED[kind], f"of type {_type_name(value)}")
-    return fits
+        return value
+    given = "text" if type(value) is str else type(value).__name__
+    raise BadRecord(record, column, REQUIRED[kind], f"of type {given}")
 
 
 def dump_rows(rows: Sequence[Row]) -> str:
@@ -102,13 +100,12 @@ def _plain(value: Any) -> Any:
     """Convert NumPy's scalars, and anything with a plain value, to Python's."""
     if type(value) in _PLAIN:
         return value
-    if isinstance(value, int | float | str):
-        # Subclasses (NumPy's float64 and str_ among them) would not be written as plain JSON.
-        if isinstance(value, str):
-            return str.__str__(value)  # what it holds, whatever it calls itself (an Enum, say)
-        for kind in (bool, int, float):
-            if isinstance(value, kind):
-                return kind(value)
+    # Subclasses (NumPy's float64 and str_ among them) would not be written as plain JSON.
+    if isinstance(value, str):
+        return str.__str__(value)  # what it holds, whatever it calls itself (an Enum, say)
+    for kind in (int, float):
+        if isinstance(value, kind):
+            return kind(value)
     item = getattr(value, "item", None)
     if callable(item) and getattr(value, "ndim", None) == 0:
         return item()
@@ -121,8 +118,3 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _type_name(value: object) -> str:
-    names = {bool: "bool", int: "int", float: "float", str: "text"}
-    return names.get(type(value), type(value).__name__)

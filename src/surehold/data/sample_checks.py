@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from surehold.data.frames import SAMPLE
+from surehold.data.csv_files import SEPARATORS, sample_texts
 from surehold.queries.canonical import canonical
 from surehold.queries.expressions import Column
 
@@ -25,12 +25,10 @@ def doubts(path: Path, columns: Mapping[str, str]) -> list[str]:
 
     They name columns, never values of records.
     """
-    separator = {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower())
+    separator = SEPARATORS.get(path.suffix.lower().lstrip("."))
     if separator is None:
         return []
-    sample = pl.scan_csv(
-        path, separator=separator, glob=False, infer_schema=False, n_rows=SAMPLE
-    ).collect()
+    sample = sample_texts(path, separator)
     found = (
         _doubt(name, sample[name].drop_nulls()) for name, kind in columns.items() if kind == "str"
     )

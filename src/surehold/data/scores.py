@@ -69,6 +69,32 @@ def score_sums(
     return totals
 
 
+def count_discordant(
+    plus: ModelMeasure,
+    minus: ModelMeasure,
+    rows: pl.DataFrame,
+    limits: ModelLimits | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[int, int]:
+    """Return on how many records only the first accuracy counts, and only the second."""
+    first, second = (_hits(measure, rows, limits, progress) for measure in (plus, minus))
+    return int((first & ~second).sum()), int((second & ~first).sum())
+
+
+def _hits(
+    measure: ModelMeasure,
+    rows: pl.DataFrame,
+    limits: ModelLimits | None,
+    progress: Callable[[int], None] | None,
+) -> NDArray[np.bool_]:
+    """Return for each record whether a model's accuracy, or its zero-one loss, counts it."""
+    tally = _Tally(measure)
+    parts = [np.empty(0, np.bool_)]
+    for block, result in _results(measure, tally.want, rows, limits, progress):
+        parts.append(tally.hits(block, result))
+    return np.concatenate(parts)
+
+
 def score_pairs(
     measure: ModelMeasure,
     rows: pl.DataFrame,
@@ -82,7 +108,7 @@ def score_pairs(
     tally = _Tally(measure, want="scores")
     scores, classes = [np.empty(0)], [np.empty(0, np.int64)]
     for block, result in _results(measure, "scores", rows, limits, progress):
-        scores.append(tally.probabilities(block, result)[:, 1])
+        scores.append(tally.probabilities(result)[:, 1])
         classes.append(tally.was(block))
     said, was = np.concatenate(scores), np.concatenate(classes)
     return auc_pairs(said[was == 1], said[was == 0], rows.height)
@@ -104,8 +130,8 @@ def _results(
             runner.probe()
         except (InvalidInput, StorageFailed) as error:  # it was fine before the charge
             raise EvaluationFailed(f"the model can no longer be used ({error})") from error
-        results = runner.evaluate(_blocks(features, size))
-        for block, result in zip(_blocks(rows, size), results, strict=True):
+        results = runner.evaluate(features.iter_slices(size))
+        for block, result in zip(rows.iter_slices(size), results, strict=True):
             yield block, result
             if progress is not None:
                 progress(block.height)
@@ -119,11 +145,6 @@ def _runner(measure: ModelMeasure, want: Want, limits: ModelLimits | None) -> Mo
     return ModelRunner(payload, measure.features, want, limits)
 
 
-def _blocks(rows: pl.DataFrame, size: int) -> Iterator[pl.DataFrame]:
-    for start in range(0, rows.height, size):
-        yield rows.slice(start, size)
-
-
 class _Tally:
     """From a model's results for a block to the sums of a metric."""
 
@@ -133,7 +154,6 @@ class _Tally:
         # What a callable says is a number, whatever is asked of it.
         of_labels = measure.metric in ("accuracy", "zero_one", "confusion")
         is_callable = measure.model.name.startswith("callable:")
-        self._width = 1 if is_callable else max(self._classes, 1)
         self.want: Want = want or ("labels" if of_labels and not is_callable else "scores")
         self._actual = locate(measure.target) if self._classes else None
 
@@ -145,7 +165,7 @@ class _Tally:
             case "zero_one":
                 return np.array([block.height - self._right(block, result).sum()])
             case "confusion":
-                said, wide = self._said(block, result), self._classes + 1
+                said, wide = self._said(result), self._classes + 1
                 cells = self.was(block) * wide + np.where(said < 0, self._classes, said)
                 return np.bincount(cells, minlength=wide * wide)
             case "log":
@@ -157,44 +177,49 @@ class _Tally:
             case "squared" | "absolute":
                 return np.array([self._error(block, result).sum()])
 
+    def hits(self, block: pl.DataFrame, result: Result) -> NDArray[np.bool_]:
+        """Return which records of a block count: those it is right about, or wrong."""
+        right = self._right(block, result)
+        return right if self._measure.metric == "accuracy" else ~right
+
     def was(self, block: pl.DataFrame) -> Integers:
         """Return the actual class of each record; one past the last class for any other."""
         assert self._actual is not None
         return np.broadcast_to(self._actual(block), block.height)
 
-    def _said(self, block: pl.DataFrame, result: Result) -> Integers:
+    def _said(self, result: Result) -> Integers:
         """Return the predicted class of each record, -1 for none."""
         if self.want == "scores":
-            return (self._values(block, result)[:, 0] >= 0.5).astype(np.int64)
+            return (self._values(result)[:, 0] >= 0.5).astype(np.int64)
         said: Integers = result.values  # -1 where there is none
         return said
 
     def _right(self, block: pl.DataFrame, result: Result) -> NDArray[np.bool_]:
-        right: NDArray[np.bool_] = self._said(block, result) == self.was(block)
+        right: NDArray[np.bool_] = self._said(result) == self.was(block)
         return right
 
-    def _values(self, block: pl.DataFrame, result: Result) -> Floats:
+    def _values(self, result: Result) -> Floats:
         """Return a row of numbers per record; 0 where the model gives none."""
         return np.where(result.known[:, None], result.values, 0.0)
 
-    def probabilities(self, block: pl.DataFrame, result: Result) -> Floats:
+    def probabilities(self, result: Result) -> Floats:
         """Return one per class, clipped to [0, 1]. A single number is that of the second class."""
-        values = np.clip(self._values(block, result), 0.0, 1.0)
+        values = np.clip(self._values(result), 0.0, 1.0)
         if values.shape[1] == 1 and self._classes == 2:
             return np.hstack([1.0 - values, values])
         if values.shape[1] != self._classes:  # as if it had said nothing; no model gets this far
-            return np.zeros((block.height, self._classes))
+            return np.zeros((len(values), self._classes))
         return values
 
     def _log(self, block: pl.DataFrame, result: Result) -> Integers:
-        said, was = self.probabilities(block, result), self.was(block)
+        said, was = self.probabilities(result), self.was(block)
         padded = np.hstack([said, np.zeros((block.height, 1))])
         with np.errstate(divide="ignore"):
             losses = -np.log(np.take_along_axis(padded, was[:, None], axis=1)[:, 0])
         return self._steps(losses / self._measure.bounds[1])
 
     def _brier(self, block: pl.DataFrame, result: Result) -> Integers:
-        said, was = self.probabilities(block, result), self.was(block)
+        said, was = self.probabilities(result), self.was(block)
         if self._classes == 2:
             squares = (said[:, 1] - (was == 1)) ** 2
         else:
@@ -206,14 +231,14 @@ class _Tally:
 
     def _calibration(self, block: pl.DataFrame, result: Result) -> Integers:
         bins, wide = self._measure.bins, self._classes + 1
-        said = self.probabilities(block, result)[:, 1]
+        said = self.probabilities(result)[:, 1]
         # By the edges that the labels show: a product with the number of bins may be rounded up.
         place = np.searchsorted(np.arange(1, bins) / bins, said, side="right")
         return np.bincount(place * wide + self.was(block), minlength=bins * wide)
 
     def _error(self, block: pl.DataFrame, result: Result) -> Integers:
         low, high = self._measure.bounds
-        said = np.clip(self._values(block, result)[:, 0], low, high)
+        said = np.clip(self._values(result)[:, 0], low, high)
         actual, known = numbers_of(self._measure.target.operand, block)
         was = np.where(known, np.clip(actual, low, high), low)
         errors = np.abs(said - was) / (high - low)

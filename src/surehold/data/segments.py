@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -34,23 +34,13 @@ _FINGERPRINTED = re.compile(rb"[a-z]+\.dataset=[0-9a-f]{32}")
 _WRITING = "writing a segment"
 
 
-@dataclass(frozen=True)
-class Written:
-    """A file that is on disk but not yet in the ledger."""
-
-    path: Path
-    digest: str
-    count: int
-    bytes: int
-
-
 class SegmentWriter:
     """Writes the segments of one append; all of them are named at the end, or none is kept."""
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
         self._folder = folder
         self._fingerprint = fingerprint
-        self._written: list[Future[Written]] = []
+        self._written: list[Future[Segment]] = []
         self._paths: list[Path] = []
         # Hashing and syncing files while the next is written: both leave Python's lock.
         self._finisher = ThreadPoolExecutor(_FINISHERS, thread_name_prefix="surehold-segment")
@@ -66,17 +56,17 @@ class SegmentWriter:
             hashed.result()
         self._written.append(self._finisher.submit(_finish, path, frame.height))
 
-    def finish(self) -> list[Written]:
-        """Wait until all are on disk."""
+    def finish(self) -> list[Segment]:
+        """Wait until all are on disk; where their records begin is open."""
         with _report_failures():
             return [future.result() for future in self._written]
 
     def publish(self, start: int) -> list[Segment]:
         """Give the files their names, in the order of their records, which begin at ``start``."""
         segments, names = [], {}
-        for written in self.finish():
-            names[written.path] = path_of(self._folder, written.digest)
-            segments.append(Segment(start, written.count, written.digest, written.bytes))
+        for path, written in zip(self._paths, self.finish(), strict=True):
+            names[path] = path_of(self._folder, written.digest)
+            segments.append(replace(written, start=start))
             start += written.count
         with _report_failures():
             files.name_files(names, _WRITING)
@@ -169,10 +159,10 @@ def sweep(folder: Path) -> None:
                 path.unlink()
 
 
-def _finish(path: Path, count: int) -> Written:
+def _finish(path: Path, count: int) -> Segment:
     digest = digest_of(path)
     files.sync_file(path)
-    return Written(path, digest, count, path.stat().st_size)
+    return Segment(0, count, digest, path.stat().st_size)
 
 
 def _lost(segment: Segment, reason: str) -> LedgerCorrupt:

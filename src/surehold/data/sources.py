@@ -6,12 +6,12 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import polars as pl
 import pyarrow as pa
 
-from surehold.data.csv_files import csv_schema, csv_texts
+from surehold.data.csv_files import SEPARATORS, csv_schema, csv_texts
 from surehold.data.frames import SAMPLE, cast_frame, frame_of, schema_of
 from surehold.data.json_lines import json_schema, objects
 from surehold.data.records import Row, rows_of
@@ -49,7 +49,7 @@ def batches(source: Any, schema: Schema, format: str | None = None) -> Iterator[
     elif isinstance(source, Mapping):
         yield rows_of([source], schema)
     elif isinstance(source, io.IOBase) or hasattr(source, "readline"):
-        yield from _from_lines(source, schema)
+        yield from _from_rows(objects(source), schema)
     elif is_pandas(source):
         yield from _from_pandas(source, schema)
     elif (table := as_table(source, schema)) is not None:
@@ -61,14 +61,14 @@ def batches(source: Any, schema: Schema, format: str | None = None) -> Iterator[
         raise InvalidInput("the records", required, type(source).__name__)
 
 
-def sampled_schema(source: Any, format: str | None = None) -> Schema:
+def sampled_schema(source: Any) -> Schema:
     """Infer the columns from a sample file or table."""
     if isinstance(source, str | Path):
         path = Path(source)
-        kind = _kind_of(path, format)
+        kind = _kind_of(path, None)
         try:
-            if kind in ("csv", "tsv"):
-                return csv_schema(path, _separator(kind))
+            if kind in SEPARATORS:
+                return csv_schema(path, SEPARATORS[kind])
             if kind == "ndjson":
                 with path.open("rb") as file:
                     return json_schema(islice(objects(file), SAMPLE))
@@ -88,13 +88,12 @@ def _from_file(path: Path, schema: Schema, format: str | None) -> Iterator[Batch
     kind = _kind_of(path, format)
     if kind == "ndjson":
         with path.open("rb") as file:
-            yield from _from_lines(file, schema)
+            yield from _from_rows(objects(file), schema)
         return
-    frames = (
-        csv_texts(path, _separator(kind), schema)
-        if kind in ("csv", "tsv")
-        else _tables(path, kind, schema)
-    )
+    if kind in SEPARATORS:
+        frames = csv_texts(path, SEPARATORS[kind], schema)
+    else:
+        frames = _tables(path, kind, schema)
     try:
         yield from _typed_frames(frames, schema)
     except _UNREADABLE:
@@ -137,11 +136,6 @@ def _from_rows(records: Iterable[Any], schema: Schema) -> Iterator[Batch]:
         yield rows
 
 
-def _from_lines(file: IO[Any], schema: Schema) -> Iterator[Batch]:
-    """Yield one JSON object per line; skip empty lines."""
-    return _from_rows(objects(file), schema)
-
-
 def _kind_of(path: Path, format: str | None) -> str:
     if not path.is_file():
         raise InvalidInput("the records", "an existing file", str(path))
@@ -154,10 +148,6 @@ def _kind_of(path: Path, format: str | None) -> str:
         required = f"a file named {', '.join(f'*{suffix}' for suffix in _KINDS)}"
         raise InvalidInput("the records", required, str(path), "or give its format")
     return kind
-
-
-def _separator(kind: str) -> str:
-    return "\t" if kind == "tsv" else ","
 
 
 def _unreadable(path: Path, kind: str) -> InvalidInput:

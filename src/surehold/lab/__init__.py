@@ -18,6 +18,7 @@ from surehold.lab.populations import Coins, Listed, Population
 from surehold.lab.questions import (
     Ablations,
     Agreements,
+    Expected,
     Joints,
     Lookups,
     Memberships,
@@ -37,6 +38,7 @@ __all__ = [
     "Attacker",
     "Coins",
     "Defender",
+    "Expected",
     "Guard",
     "Guarded",
     "Joints",

@@ -6,8 +6,9 @@ answer a fraction, as `fraction("...")` is in a session.
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -29,6 +30,20 @@ class Questions(ABC):
 
     def __getitem__(self, places: slice) -> Self:
         return replace(self, **{self.each: getattr(self, self.each)[places]})  # type: ignore[type-var]
+
+    def names(self) -> list[bytes]:
+        """A name for each question, by what it asks: the same question has the same name."""
+        common = hashlib.blake2b(type(self).__name__.encode(), digest_size=16)
+        for one in fields(self):  # type: ignore[arg-type]
+            if one.name != self.each:
+                value = getattr(self, one.name)
+                common.update(value.tobytes() if isinstance(value, np.ndarray) else b"%r" % value)
+        found = []
+        for item in getattr(self, self.each):
+            name = common.copy()
+            name.update(np.asarray(item).tobytes())
+            found.append(name.digest())
+        return found
 
     @abstractmethod
     def counts(self, records: Records, part: slice) -> Counts:
@@ -157,6 +172,31 @@ class Lookups(Questions):
         there = cells < 2 ** len(edges)  # records with fewer features are in the first cells only
         having, without = there * chances.prod(axis=1), there * (1.0 - chances).prod(axis=1)
         return np.asarray(np.where(self.predictions, having, without).sum(axis=1) / 2.0)
+
+
+@dataclass(frozen=True)
+class Expected(Questions):
+    """Other questions, each with a guess of its answer and how far off that may be.
+
+    Only a defender that takes guesses looks at them.
+    """
+
+    each: ClassVar[str] = "guesses"
+    questions: Questions
+    guesses: npt.NDArray[np.float64]
+    within: float
+
+    def __getitem__(self, places: slice) -> Self:
+        return replace(self, questions=self.questions[places], guesses=self.guesses[places])
+
+    def names(self) -> list[bytes]:
+        return self.questions.names()
+
+    def counts(self, records: Records, part: slice) -> Counts:
+        return self.questions.counts(records, part)
+
+    def probabilities(self, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return self.questions.probabilities(edges)
 
 
 def _score_laws(weights: Weights, chances: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from surehold.errors import LedgerCorrupt
 from surehold.ledger.entries import Entry
 from surehold.ledger.policy import Policy
 from surehold.queries import Derived, FitForm, Form, NumberForm, Reading, SelectForm
@@ -150,16 +149,9 @@ def readings(entry: Entry, policy: Policy) -> list[Reading]:
 
 def derived_body(query: Derived, parts: Sequence[int], ledger: Ledger) -> dict[str, Any]:
     """What follows from the entries of the parts, which are those it asks for, at one round."""
-    entries = [_entry(ledger, seq) for seq in parts]
+    entries = [ledger.entry(seq) for seq in parts]
     rounds = {entry.read()["round"] for entry in entries}
     asked = [entry.read()["canonical"] for entry in entries]
     if len(rounds) != 1 or asked != [part.canonical for part in query.parts]:
         raise ValueError("a derived answer has all its parts at one round")
     return dict(query.derive([readings(entry, ledger.policy) for entry in entries]))
-
-
-def _entry(ledger: Ledger, seq: int) -> Entry:
-    entry = ledger.store.entry(seq)
-    if entry is None:
-        raise LedgerCorrupt("the ledger", "a part of a derived answer is missing", seq)
-    return entry

@@ -14,7 +14,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -112,7 +112,7 @@ class Database:
         a new connection before the next write.
         """
         self._check_process()
-        with self.lock, self._exclusive(), _storage_errors(_WRITING):
+        with self.lock, _storage_errors(_WRITING), self._exclusive():
             self._connection.execute("BEGIN IMMEDIATE")
             is_over = False
             try:
@@ -126,14 +126,9 @@ class Database:
                     raise _commit_error(error) from error
                 raise
 
-    @contextmanager
-    def _exclusive(self) -> Iterator[None]:
+    def _exclusive(self) -> AbstractContextManager[None]:
         """While no other connection, of whatever process, commits or folds the log."""
-        try:
-            with waiting_lock(self._lock_path, _BUSY_SECONDS):
-                yield
-        except TimeoutError:
-            raise _busy(_WRITING) from None
+        return waiting_lock(self._lock_path, _BUSY_SECONDS)
 
     def _commit(self) -> None:
         self._connection.execute("COMMIT")
@@ -141,13 +136,14 @@ class Database:
     def reopen(self) -> None:
         """Forget what this connection knows of the file, which may not be what the disk has."""
         self._check_process()
-        with self.lock, self._exclusive(), _storage_errors("opening the ledger"):
+        with self.lock, _storage_errors("opening the ledger"), self._exclusive():
             self._connection.close()
             self._connection = _connect(self._path, self._reading)
 
     def close(self) -> None:
         """Close the connection; the last one folds the log into the file."""
-        with contextlib.nullcontext() if self._reading else self._exclusive():
+        waits = contextlib.nullcontext() if self._reading else self._exclusive()
+        with _storage_errors("closing the ledger"), waits:
             self._disconnect()
 
     def close_with(self, reader: Database) -> None:
@@ -185,13 +181,8 @@ class Database:
             raise StorageFailed("using the ledger", reason, "open the dataset in this process")
 
     def _write(self, statement: str, *rows: Sequence[Any]) -> None:
-        """Run a statement once for each row."""
-        self._check_process()
-        try:
-            with self.lock:
-                self._connection.executemany(statement, rows)
-        except sqlite3.Error as error:
-            raise _translate(_WRITING, error) from error
+        """Within :meth:`writing`, which sees to errors: run a statement once for each row."""
+        self._connection.executemany(statement, rows)
 
     def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         self._check_process()
@@ -231,11 +222,13 @@ def _connect(path: Path, reading: bool = False) -> sqlite3.Connection:
 
 @contextmanager
 def _storage_errors(what: str) -> Iterator[None]:
-    """Turn errors of the database into ours."""
+    """Turn errors of the database, and of a lock that is not free in time, into ours."""
     try:
         yield
     except sqlite3.Error as error:
         raise _translate(what, error) from error
+    except TimeoutError:
+        raise _busy(_WRITING) from None
 
 
 def _busy(what: str) -> StorageFailed:

@@ -11,7 +11,7 @@ from typing import Any
 from surehold.errors import InvalidInput, RequestRefused
 from surehold.ledger.entries import Entry, Kind, State, next_entry
 from surehold.ledger.filter import Filter, UncommittedFilter
-from surehold.ledger.policy import Policy
+from surehold.ledger.policy import Rules
 from surehold.ledger.store import Store
 from surehold.ledger.tables import Pending, RoundTotals, Segment, Spent
 from surehold.ledger.view import View, question
@@ -31,13 +31,14 @@ class Draft(View):
     def __init__(
         self,
         store: Store,
-        policy: Policy,
+        rules: Rules,
         head: Entry,
         state: State,
         filter: Filter,
+        spending: Mapping[str, Spent],
         clock: Callable[[], float],
     ) -> None:
-        self.store, self.policy = store, policy
+        self.store, self.rules = store, rules
         self._head, self.state = head, state
         self.filter: UncommittedFilter = UncommittedFilter(filter)
         self._clock = clock
@@ -46,7 +47,9 @@ class Draft(View):
         self._new_charged: dict[bytes, Entry] = {}
         self._settled: list[bytes] = []  # charged before, answered now
         self._rounds: dict[int, RoundTotals] = {}
-        self._spending: dict[str, Spent] = {}
+        self._known_spending = spending
+        self.spending: dict[str, Spent] = {}
+        """What analysts who are charged in this draft have been charged in all."""
 
     # ----------------------------------------------------------------------------- records
 
@@ -122,7 +125,14 @@ class Draft(View):
 
     # ----------------------------------------------------------------------------- answers
 
-    def add_charge(self, body: Mapping[str, Any], form: Form, t: int, key: str | None) -> Entry:
+    def prepare(self, form: Any, t: int, bill: Mapping[str, Any]) -> None:
+        """Register what a question claims, before any is charged; noise needs nothing."""
+
+    def terms(self, form: Any, t: int) -> Any:
+        """The terms of an answer; under noise they follow from the plan."""
+        return None
+
+    def add_charge(self, body: Mapping[str, Any], form: Any, t: int, key: str | None) -> Entry:
         """Charge every record of round t for a query that is answered later.
 
         Once it is durable records may be touched, and whatever happens then, the charge stays.
@@ -134,7 +144,7 @@ class Draft(View):
         return entry
 
     def add_answer(
-        self, body: Mapping[str, Any], form: Form, t: int, charge: Entry | None, key: str | None
+        self, body: Mapping[str, Any], form: Any, t: int, charge: Entry | None, key: str | None
     ) -> Entry:
         """Keep an answer, and charge for it unless it has a ``charge`` already."""
         if charge is None:
@@ -156,7 +166,7 @@ class Draft(View):
         self.filter.charge(t, units)
         totals = self._rounds.get(t, RoundTotals(t, 0, 0))
         self._rounds[t] = totals.plus(form.slots, form.price)
-        self._spending[analyst] = self.spent_by(analyst).plus(units, form.slots)
+        self.spending[analyst] = self.spent_by(analyst).plus(units, form.slots)
         return units, self.state.charged(units, self._now(), form.slots)
 
     def add_derived(
@@ -208,14 +218,18 @@ class Draft(View):
 
     def spent_by(self, analyst: str) -> Spent:
         """What one analyst's questions were charged."""
-        known = self._spending.get(analyst)
+        known = self.spending.get(analyst) or self._known_spending.get(analyst)
         return super().spent_by(analyst) if known is None else known
 
     def _find(self, keys: Sequence[bytes]) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
         answers, charges = super()._find(keys)
         answers |= {key: self._new_asked[key] for key in keys if key in self._new_asked}
         charges |= {key: self._new_charged[key] for key in keys if key in self._new_charged}
-        return answers, {key: charge for key, charge in charges.items() if key not in answers}
+        return answers, {
+            key: charge
+            for key, charge in charges.items()
+            if key not in answers or answers[key].seq < charge.seq  # which asks for more
+        }
 
     # ----------------------------------------------------------------------------- the end
 
@@ -230,7 +244,7 @@ class Draft(View):
             self.store.drop_charged(*self._settled)
         for more in self._rounds.values():
             self.store.note_round(more)
-        for analyst, spent in self._spending.items():
+        for analyst, spent in self.spending.items():
             self.store.note_spending(analyst, spent)
 
     def _add(

@@ -11,8 +11,12 @@ from typing import Any, Literal, TypeAlias
 from surehold.errors import LedgerCorrupt
 
 Kind: TypeAlias = Literal[
-    "create", "append", "seal", "register", "charge", "answer", "derived", "key"
+    "create", "append", "seal", "register", "claim", "charge", "answer", "derived", "key"
 ]
+
+_encode = json.JSONEncoder(
+    allow_nan=False, ensure_ascii=False, check_circular=False, separators=(",", ":")
+).encode
 
 GENESIS = bytes(32)
 """What the first entry is chained to."""
@@ -25,7 +29,8 @@ class State:
     ``dataset`` is the fingerprint of plan and columns. ``answers`` counts towards the plan's: every
     number that was reported, a table's cells one by one. ``spent`` is what the most exposed record,
     the first, has been charged, in units of :mod:`surehold.mechanisms.charge`. ``manifest`` binds
-    the segments, in order. ``time`` never goes back, whatever the clock does.
+    the segments, in order. ``time`` never goes back, whatever the clock does. ``book`` is what a
+    surprise guard keeps count of, whose ``spent`` is in units of 2^-64 nat.
     """
 
     dataset: str = ""
@@ -34,10 +39,11 @@ class State:
     spent: int = 0
     manifest: str = GENESIS.hex()
     time: float = 0.0
+    book: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON keeps it: the exact charge as text, since many readers round large numbers."""
-        return {
+        values = {
             "dataset": self.dataset,
             "records": self.records,
             "answers": self.answers,
@@ -45,18 +51,20 @@ class State:
             "manifest": self.manifest,
             "time": self.time,
         }
+        return values if self.book is None else {**values, "book": dict(self.book)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> State:
         """What :meth:`to_dict` wrote."""
-        if len(values) != len(fields(cls)):  # each has a default, so one left out would not tell
+        # Each has a default, so one left out would not tell.
+        if len({*values, "book"}) != len(fields(cls)):
             raise ValueError(f"a state has {len(fields(cls))} parts")
         return cls(**{**values, "spent": int(values["spent"])})
 
     def grown(self, records: int, time: float) -> State:
         """After an append."""
         count = self.records + records
-        return State(self.dataset, count, self.answers, self.spent, self.manifest, time)
+        return State(self.dataset, count, self.answers, self.spent, self.manifest, time, self.book)
 
     def sealed(self, digest: str, count: int) -> State:
         """With one more segment in the manifest."""
@@ -66,7 +74,7 @@ class State:
     def charged(self, units: int, time: float, slots: int = 1) -> State:
         """After an answer that counts for ``slots``."""
         answers, spent = self.answers + slots, self.spent + units
-        return State(self.dataset, self.records, answers, spent, self.manifest, time)
+        return State(self.dataset, self.records, answers, spent, self.manifest, time, self.book)
 
 
 @dataclass(frozen=True)
@@ -114,7 +122,7 @@ def chained(previous: bytes, seq: int, kind: str, body: str) -> bytes:
 def next_entry(previous: Entry | None, kind: Kind, body: Mapping[str, Any], after: State) -> Entry:
     """The entry that comes after ``previous``."""
     values = {**body, "after": after.to_dict()}
-    text = json.dumps(values, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    text = _encode(values)
     seq = 1 if previous is None else previous.seq + 1
     chain = GENESIS if previous is None else previous.hash
     return Entry(seq, kind, text, chained(chain, seq, kind, text), values)

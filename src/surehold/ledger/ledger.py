@@ -13,7 +13,7 @@ from typing import Any
 from surehold.errors import LedgerCorrupt, StorageFailed, SureholdError
 from surehold.ledger.draft import Draft
 from surehold.ledger.entries import GENESIS, State, next_entry
-from surehold.ledger.policy import Policy
+from surehold.ledger.policy import Policy, Rules
 from surehold.ledger.store import Store
 from surehold.ledger.tables import Spent
 from surehold.ledger.view import View
@@ -42,6 +42,7 @@ class Ledger(View):
         self.folder = folder
         self._clock = clock
         self._in_doubt = False  # whether the last commit is there
+        self._spending: dict[str, Spent] = {}  # of analysts who were charged since the last reload
         self._writer = Store(folder / FILE)  # it brings an older database up to date, if need be
         try:
             self.store = Store(folder / FILE, reading=True)
@@ -54,8 +55,7 @@ class Ledger(View):
                 self._check_ends()
                 if witnessed is not None:
                     self._check_witnessed(*witnessed)
-                self.dataset, plan, self.schema = _read(created)
-                self.policy = Policy(plan)
+                self.dataset, self.rules, self.schema = _read(created)
                 self._reload(self.store)
                 self.check_sums()
             if not self._is_spending_whole():
@@ -82,17 +82,12 @@ class Ledger(View):
 
     @classmethod
     def create(
-        cls, folder: Path, dataset: str, plan: Plan, schema: Schema, clock: Clock = time.time
+        cls, folder: Path, dataset: str, rules: Rules, schema: Schema, clock: Clock = time.time
     ) -> None:
         """Write the first entry into an empty folder."""
-        Policy(plan)  # a plan that can't be run is refused before anything is written
-        body = {
-            "dataset": dataset,
-            "plan": plan.to_dict(),
-            "columns": schema.to_dict(),
-        }
+        body = {"dataset": dataset, **rules.to_entry(), "columns": schema.to_dict()}
         body = json.loads(json.dumps(body))  # as it will be read back
-        state = State(dataset=fingerprint_of(body), time=clock())
+        state = State(dataset=fingerprint_of(body), time=clock(), book=rules.first_book)
         entry = next_entry(None, "create", body, state)
         store = Store.create(folder / FILE)
         with store.writing():
@@ -122,8 +117,8 @@ class Ledger(View):
                     with self.store.lock:
                         if self._in_doubt or self._writer.last() != self._head.seq:
                             self._reload(self._writer)
-                        parts = (self._head, self.state, self.filter)
-                    draft = Draft(self._writer, self.policy, *parts, self._clock)
+                        parts = (self._head, self.state, self.filter, self._spending)
+                    draft = self._draft(self._writer, self.rules, *parts, self._clock)
                     yield draft
                     draft.flush()
                 self._in_doubt = False
@@ -134,6 +129,7 @@ class Ledger(View):
                 if draft.head.seq != parts[0].seq:
                     self._head, self.state = draft.head, draft.state
                     self.filter = draft.filter.commit()
+                    self._spending |= draft.spending
                     self._witness.write(self._head)
 
     def repair_witness(self) -> None:
@@ -151,25 +147,30 @@ class Ledger(View):
 
     def _reload(self, store: Store) -> None:
         head = store.head()
-        state, filter = head.state(), self.policy.new_filter()
-        if len(self.policy.rounds) > 1:
-            charges = self._charges(store)
+        state, filter = head.state(), self.rules.new_filter()
+        charges = [(self.rules.first_round, state.spent)]
+        if not self.rules.is_one_piece:
+            charges = self._charges(store, state)
             if sum(units for _, units in charges) != state.spent:
                 raise LedgerCorrupt(_WHAT, _OTHER_CHARGES, head.seq)
-        else:  # one piece: only the sum matters
-            charges = [(self.policy.first_round, state.spent)]
         for round, units in charges:
             if not filter.admits(round, units):
                 raise LedgerCorrupt(_WHAT, "more was charged than the plan allows", head.seq)
             filter.charge(round, units)
         self._head, self.state, self.filter = head, state, filter
+        self._spending.clear()
 
-    def _charges(self, store: Store) -> list[tuple[int, int]]:
+    @property
+    def _draft(self) -> type[Draft]:
+        if self.rules.guard == "noise":
+            return Draft
+        from surehold.ledger.surprise_draft import SurpriseDraft  # loads SciPy
+
+        return SurpriseDraft
+
+    def _charges(self, store: Store, state: State) -> list[tuple[int, int]]:
         """Rounds and what was charged at each, as the index has it."""
-        policy, counts = self.policy, store.rounds()
-        if policy.rounds and not {total.round for total in counts} <= set(policy.rounds):
-            raise LedgerCorrupt(_WHAT, "its index has rounds that are not in the plan")
-        return [(total.round, total.price * policy.unit_charge(total.round)) for total in counts]
+        return self.rules.charges(store.rounds(), state.spent)
 
     def _check_ends(self) -> None:
         """The head follows what is before it, and belongs to what was created."""
@@ -208,13 +209,14 @@ class Ledger(View):
             raise LedgerCorrupt("the manifest", reason)
         if sum(total.answers for total in self.store.rounds()) != self.state.answers:
             raise LedgerCorrupt(_WHAT, "its index does not have as many answers as its entries")
-        if sum(units for _, units in self._charges(self.store)) != self.state.spent:
+        if sum(units for _, units in self._charges(self.store, self.state)) != self.state.spent:
             raise LedgerCorrupt(_WHAT, _OTHER_CHARGES)
 
 
 def fingerprint_of(created: Mapping[str, Any]) -> str:
     """What binds plan, columns and data: every entry carries it, and so does every segment."""
-    parts = [created.get(name) for name in ("dataset", "plan", "columns")]
+    guard = created.get("plan", created.get("guard"))
+    parts = [created.get("dataset"), guard, created.get("columns")]
     text = json.dumps(parts, allow_nan=False, ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -226,10 +228,16 @@ def _created(store: Store) -> dict[str, Any]:
     return entry.read()
 
 
-def _read(created: Mapping[str, Any]) -> tuple[str, Plan, Schema]:
+def _read(created: Mapping[str, Any]) -> tuple[str, Rules, Schema]:
     try:
-        plan, columns = Plan.from_dict(created["plan"]), Schema.of(created["columns"])
-        return str(created["dataset"]), plan, columns
+        rules: Rules
+        if "guard" in created:
+            from surehold.ledger.surprise_policy import SurprisePolicy  # loads SciPy
+
+            rules = SurprisePolicy.from_dict(created["guard"])
+        else:
+            rules = Policy(Plan.from_dict(created["plan"]))
+        return str(created["dataset"]), rules, Schema.of(created["columns"])
     except (SureholdError, KeyError) as error:
         reason = f"its plan or its columns can't be read ({error})"
         raise LedgerCorrupt(_WHAT, reason, 1) from error

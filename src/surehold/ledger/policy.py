@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from surehold.errors import NotApplicable, NotReady
+from surehold.errors import LedgerCorrupt, NotApplicable, NotReady
 from surehold.ledger.filter import Filter, FixedFilter, RecordFilter
+from surehold.ledger.tables import RoundTotals
 from surehold.ledger.widths import Widths
 from surehold.mechanisms import ClippedGaussian, units_down
 from surehold.planning import Plan
 from surehold.queries import Form
+
+Guard: TypeAlias = Literal["noise", "surprise"]
+"""How a dataset is protected, fixed when it is created."""
 
 _FEW = 8
 # These answer every query from all records that are there, with one noise for all.
@@ -19,8 +27,62 @@ _ANSWERABLE = frozenset({"sharp", "ours-n", "ours-u", "adaptive"})
 _KNOWN_CHARGES = 4096
 
 
-class Policy:
-    """A plan, read once. It knows sizes and parameters, never a record."""
+class Rules(ABC):
+    """What a guard permits at run time, by sizes and parameters alone; it never sees a record."""
+
+    guard: ClassVar[Guard]
+    first_book: Mapping[str, Any] | None = None
+    """What a ledger keeps count of at first, besides the state of any."""
+
+    @property
+    @abstractmethod
+    def first_round(self) -> int:
+        """The smallest round at which anything may be asked."""
+
+    @property
+    @abstractmethod
+    def is_one_piece(self) -> bool:
+        """Whether of all charges only the sum matters."""
+
+    @property
+    @abstractmethod
+    def beta(self) -> float | Fraction:
+        """The probability that any interval of the whole analysis misses."""
+
+    @property
+    @abstractmethod
+    def budget(self) -> int:
+        """What may be spent in all, in units."""
+
+    @abstractmethod
+    def to_entry(self) -> dict[str, Any]:
+        """What the first entry of a ledger keeps of it."""
+
+    @abstractmethod
+    def new_filter(self) -> Filter:
+        """The filter before the first answer."""
+
+    @abstractmethod
+    def charges(self, totals: Sequence[RoundTotals], spent: int) -> list[tuple[int, int]]:
+        """Rounds and what was charged at each, from the index and what was charged in all."""
+
+    @abstractmethod
+    def round_for(self, records: int, held: int | None) -> int:
+        """The round of a query asked now; raises NotReady with what to do."""
+
+    @abstractmethod
+    def check_round(self, t: int) -> None:
+        """Refuse what can't be a round, whether or not it has been reached."""
+
+    @abstractmethod
+    def nearest_round(self, wanted: int) -> int:
+        """A round that may be asked about, the wanted one if possible."""
+
+
+class Policy(Rules):
+    """A plan, read once: the noise guard."""
+
+    guard = "noise"
 
     def __init__(self, plan: Plan) -> None:
         if plan.sigma is None or (plan.certificate not in _ANSWERABLE and plan.batches != 1):
@@ -40,14 +102,24 @@ class Policy:
             counts = (round(count) for count in schedule.counts.tolist())
             self.schedule = tuple(zip(schedule.rounds.tolist(), counts, strict=True))
 
+    @property
+    def beta(self) -> float:
+        return self.plan.beta
+
+    def to_entry(self) -> dict[str, Any]:
+        return {"plan": self.plan.to_dict()}
+
     @cached_property
     def rounds(self) -> tuple[int, ...]:
         """The rounds that a fixed schedule has, in order; none if the plan is adaptive."""
         return tuple(t for t, _ in self.schedule or ())
 
     @property
+    def is_one_piece(self) -> bool:
+        return len(self.rounds) <= 1
+
+    @property
     def first_round(self) -> int:
-        """The smallest round at which anything may be asked."""
         return self.rounds[0] if self.rounds else self.plan.n0
 
     @property
@@ -83,6 +155,11 @@ class Policy:
         firsts = [1, *(t + 1 for t in self.rounds[:-1])]
         from_then_on = list(accumulate(reversed(planned.values())))
         return RecordFilter(firsts, from_then_on[::-1])
+
+    def charges(self, totals: Sequence[RoundTotals], spent: int) -> list[tuple[int, int]]:
+        if self.rounds and not {total.round for total in totals} <= set(self.rounds):
+            raise LedgerCorrupt("the ledger", "its index has rounds that are not in the plan")
+        return [(total.round, total.price * self.unit_charge(total.round)) for total in totals]
 
     def answers_left(self, filter: Filter, t: int, given: int) -> int:
         """How many answers fit at round t after ``given`` of the plan's answers."""

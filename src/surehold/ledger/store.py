@@ -9,7 +9,7 @@ from typing import Any, cast
 from surehold.errors import LedgerCorrupt
 from surehold.ledger.database import WHAT, Database
 from surehold.ledger.entries import Entry, Kind
-from surehold.ledger.tables import Pending, RoundTotals, Segment, Spent, fill_spending
+from surehold.ledger.tables import ClaimRow, Pending, RoundTotals, Segment, Spent, fill_spending
 
 _PAGE = 1000  # entries read at a time, so that a long transcript is never in memory
 _BEFORE_ALL = -(2**62)  # impossible rows are listed too, and so found
@@ -77,7 +77,7 @@ class QuestionIndex(EntryTable):
     def note_asked(self, asked: Mapping[bytes, Entry]) -> None:
         """Within :meth:`writing`: the answers to questions."""
         rows = ((question, entry.seq) for question, entry in asked.items())
-        self._write("INSERT INTO asked VALUES (?, ?)", *rows)
+        self._write("INSERT OR REPLACE INTO asked VALUES (?, ?)", *rows)
 
     def note_charged(self, charged: Mapping[bytes, Entry]) -> None:
         """Within :meth:`writing`: questions that are charged and not answered yet."""
@@ -111,9 +111,28 @@ class QuestionIndex(EntryTable):
         rows = self._rows(query, key)
         return _indexed(rows[0][0], rows[0][1:], _KEYED) if rows else None
 
+    def note_claims(self, claims: Mapping[bytes, ClaimRow]) -> None:
+        """Within :meth:`writing`: claims that are new, or whose last number is."""
+        rows = ((subject, *row) for subject, row in claims.items())
+        self._write("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", *rows)
+
+    def claim(self, subject: bytes) -> ClaimRow | None:
+        """Where a question's claim is, if it has one."""
+        rows = self._rows("SELECT seq, last FROM claims WHERE subject = ?", subject)
+        return ClaimRow(*rows[0]) if rows else None
+
+    def claims(self) -> dict[bytes, ClaimRow]:
+        """All claims of questions."""
+        return {row[0]: ClaimRow(*row[1:]) for row in self._rows("SELECT * FROM claims")}
+
     def questions(self) -> int:
         """How many answers the index has, derived ones among them."""
         return self._count("asked")
+
+    def outstanding(self) -> list[Entry]:
+        """The charges that are not answered yet."""
+        query = f"SELECT {_COLUMNS} FROM charged JOIN entries USING (seq)"
+        return [_entry(row) for row in self._rows(query)]
 
     def unanswered(self) -> int:
         """How many questions are charged and not answered yet."""

@@ -51,6 +51,13 @@ class Pending:
     rows: str
 
 
+class ClaimRow(NamedTuple):
+    """Where a question's claim was registered, and its last number, by entries."""
+
+    seq: int
+    last: int | None
+
+
 class RoundTotals(NamedTuple):
     """The answers that were given at a round, and what they were charged, in answers."""
 
@@ -84,7 +91,7 @@ def fill_spending(connection: Connection) -> None:
     )
     for (body,) in paid:
         values = json.loads(body)
-        if "charged" in values:  # by an entry of its own
+        if "charged" in values or "charge" not in values:  # paid by another entry
             continue
         analyst, after = values["analyst"], int(values["after"]["answers"])
         before = spent.get(analyst, Spent(0, 0))
@@ -151,6 +158,14 @@ MIGRATIONS: tuple[str | Callable[[Connection], None], ...] = (
         day INTEGER NOT NULL,
         entries INTEGER NOT NULL,
         PRIMARY KEY (analyst, day)
+    ) WITHOUT ROWID
+    """,
+    # Of a surprise guard: where a question's claim is, and the last number that was reported of it.
+    """
+    CREATE TABLE claims (
+        subject BLOB PRIMARY KEY,
+        seq INTEGER NOT NULL,
+        last INTEGER
     ) WITHOUT ROWID
     """,
 )

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from surehold.errors import InvalidInput, LedgerCorrupt
+from surehold.errors import InvalidInput, LedgerCorrupt, WrongGuard
 from surehold.ledger.entries import Entry, State
 from surehold.ledger.filter import CappedFilter, Filter
-from surehold.ledger.policy import Policy
+from surehold.ledger.policy import Policy, Rules
 from surehold.ledger.store import Store
-from surehold.ledger.tables import Spent
+from surehold.ledger.tables import ClaimRow, Spent
 from surehold.planning import Plan
-from surehold.queries import CustomMeasure, Declared, Form, NumberForm, SelectForm
+from surehold.queries import CheckedQuery, CustomMeasure, Declared
+
+if TYPE_CHECKING:
+    from surehold.ledger.surprise_policy import SurprisePolicy
 
 Asked: TypeAlias = tuple[str, int]
 """A question: the canonical text of a query, and its round."""
@@ -37,10 +40,26 @@ class View:
     """Where a dataset stands: its state, its filter, and what was asked of it."""
 
     store: Store
-    policy: Policy
+    rules: Rules
     state: State
     filter: Filter
     _head: Entry
+
+    @property
+    def policy(self) -> Policy:
+        """The plan at run time; refused for a dataset with the surprise guard."""
+        if isinstance(self.rules, Policy):
+            return self.rules
+        raise WrongGuard("a plan with its budget", "noise")
+
+    @property
+    def surprise(self) -> SurprisePolicy:
+        """The surprise guard; refused for a dataset with the noise guard."""
+        from surehold.ledger.surprise_policy import SurprisePolicy  # loads SciPy
+
+        if isinstance(self.rules, SurprisePolicy):
+            return self.rules
+        raise WrongGuard("what is expected, registered or counted in bits", "surprise")
 
     @property
     def plan(self) -> Plan:
@@ -96,13 +115,25 @@ class View:
                 raise LedgerCorrupt("the ledger", "its index points to another answer", entry.seq)
         return Found(answers, charges)
 
+    def claim_row(self, subject: bytes) -> ClaimRow | None:
+        """Where the claim of a question is, under a surprise guard."""
+        return self.store.claim(subject)
+
+    def entry(self, seq: int) -> Entry:
+        """An entry that has to be there."""
+        entry = self.store.entry(seq)
+        if entry is None:
+            raise LedgerCorrupt("the ledger", "an entry that others refer to is missing", seq)
+        return entry
+
     def keyed(self, key: str) -> Entry | None:
         """What a caller's key stands for: an append, an answer, or a charge without one yet."""
         entry = self.store.keyed(key)
         if entry is None or entry.kind != "charge":
             return entry
         body = entry.read()
-        return self.answered(str(body["canonical"]), int(body["round"])) or entry
+        answer = self.answered(str(body["canonical"]), int(body["round"]))
+        return entry if answer is None or answer.seq < entry.seq else answer
 
     def _find(self, keys: Sequence[bytes]) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
         return self.store.find(keys)
@@ -118,7 +149,7 @@ class View:
         known = self.registered.get(name)
         return None if known is None else Declared(*(known[field] for field in Declared._fields))
 
-    def check_registered(self, form: Form) -> None:
+    def check_registered(self, form: CheckedQuery) -> None:
         """Refuse a statistic that no custodian declared as it is asked."""
         check_registered(form, self.declared)
 
@@ -128,11 +159,9 @@ def question(canonical: str, t: int) -> bytes:
     return hashlib.sha256(f"{t} {canonical}".encode()).digest()[:20]
 
 
-def check_registered(form: Form, declared: Callable[[str], Declared | None]) -> None:
+def check_registered(form: CheckedQuery, declared: Callable[[str], Declared | None]) -> None:
     """Refuse a statistic that was not ``declared`` as it is asked."""
-    forms = form.candidates if isinstance(form, SelectForm) else (form,)
-    for one in forms:
-        source = one.source if isinstance(one, NumberForm) else None
+    for source in form.sources:
         if isinstance(source, CustomMeasure) and declared(source.name) != source.declared:
             required = "one that the custodian registered"
             raise InvalidInput("the statistic", required, source.canonical)

@@ -111,7 +111,7 @@ class Widths:
 
         plan, mechanism = self._plan, ExponentialMechanism.within(self._charge(form, t))
         count, rate = len(form.candidates), mechanism.rate(t)
-        answers = min(form.answers, plan.queries)  # more are refused
+        answers = min(form.price, plan.queries)  # more are refused
         if plan.certificate == "sharp":
             allowance = selection_allowance(
                 count,

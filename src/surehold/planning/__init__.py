@@ -7,23 +7,28 @@ numpy; solving for one does.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from surehold.planning.comparison import ComparisonRow
-from surehold.planning.plans import Paces, Plan
+from surehold.planning.plans import ComparisonRow, Paces, Plan
 
 if TYPE_CHECKING:
+    from surehold.planning.forecasts import Forecast, ForecastRow, forecast
     from surehold.planning.planner import Question, compare, plan
 
-__all__ = ["ComparisonRow", "Paces", "Plan", "Question", "compare", "plan"]
-
-_HOME = {
-    "Question": "surehold.planning.planner",
-    "compare": "surehold.planning.planner",
-    "plan": "surehold.planning.planner",
-}
+__all__ = [
+    "ComparisonRow",
+    "Forecast",
+    "ForecastRow",
+    "Paces",
+    "Plan",
+    "Question",
+    "compare",
+    "forecast",
+    "plan",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Load what solves only when it is used."""
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "forecasts" if name.lower().startswith("forecast") else "planner"
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Required, TypedDict, Unpack
 
-from surehold.errors import NotApplicable, Unreachable
-from surehold.planning.comparison import ComparisonRow
-from surehold.planning.plans import COVERS, Paces, Plan, budget_for
-from surehold.planning.problem import Problem, Solution, gain, objection, solve
+from surehold.errors import InvalidInput, NotApplicable, Unreachable
+from surehold.planning.plans import COVERS, ComparisonRow, Paces, Plan, budget_for
+from surehold.planning.problem import Problem, Solution, gain, solve
 from surehold.planning.rendering import advice, assumptions
+from surehold.planning.surprise import SurpriseGuard, create_command
 from surehold.theory.certificates import CERTIFICATES, Certificate, Growing, get
 from surehold.theory.certificates.sharp import RareSharp
+from surehold.theory.surprise.shares import EXPECTED_CLAIMS
 
 
 class Question(TypedDict, total=False):
@@ -68,45 +70,48 @@ def plan(
         batches=batches,
         covers=covers,
     )
-    if rare is not None:
-        solution = _solve_rare(problem, certificate, rare)
+    if certificate is None and rare is None:
+        solution = _solve_tightest(problem)
     else:
-        solution = (
-            _solve_tightest(problem) if certificate is None else _solve_named(problem, certificate)
-        )
+        solution = solve(problem, _get(problem, certificate or "sharp", rare))
     return _to_plan(problem, solution, rare, covers)
 
 
-def compare(**question: Unpack[Question]) -> tuple[ComparisonRow, ...]:
+def compare(
+    *, surprises: int | None = None, **question: Unpack[Question]
+) -> tuple[ComparisonRow, ...]:
     """The question of :func:`plan`, with the same arguments, put to every certificate.
+
+    The last row is the surprise guard's: a forecast for fractions near 1/2, all asked at n with a
+    guess, of which at most ``surprises`` are wrong (a tenth, unless you say).
 
     >>> [(r.certificate, r.queries) for r in compare(n0=10**5, n=10**5, alpha=0.1, beta=0.05)][:2]
     [('sharp', 6804), ('ours-n', 245)]
     """
     problem = Problem.of(**question)
-    return tuple(_compare_one(problem, certificate) for certificate in CERTIFICATES.values())
+    others = (*CERTIFICATES.values(), SurpriseGuard(surprises=surprises))
+    return tuple(_compare_one(problem, certificate) for certificate in others)
 
 
 def _compare_one(problem: Problem, certificate: Certificate) -> ComparisonRow:
-    described = (
+    row = ComparisonRow(
         certificate.name,
         certificate.theorem,
         certificate.summary,
         certificate.mechanism,
         certificate.is_prompt,
         problem.unknown,
+        reason=None,
     )
-    reason = objection(problem, certificate)
-    if reason is not None:
-        return ComparisonRow(*described, reason=reason)
     try:
         solution = solve(problem, certificate)
+    except NotApplicable as error:
+        return replace(row, reason=error.reason)
     except Unreachable as error:
-        return ComparisonRow(*described, reason=str(error))
+        return replace(row, reason=str(error))
     width = solution.width
-    return ComparisonRow(
-        *described,
-        reason=None,
+    return replace(
+        row,
         queries=solution.queries,
         width=width.value,
         n0=solution.setting.n0,
@@ -118,21 +123,16 @@ def _compare_one(problem: Problem, certificate: Certificate) -> ComparisonRow:
     )
 
 
-def _solve_named(problem: Problem, name: str) -> Solution:
-    certificate = get(name)
-    reason = objection(problem, certificate)
-    if reason is not None:
-        raise NotApplicable(name, reason)
-    return solve(problem, certificate)
-
-
-def _solve_rare(problem: Problem, name: str | None, rare: float) -> Solution:
-    if name not in (None, "sharp"):
+def _get(problem: Problem, name: str, rare: float | None) -> Certificate:
+    if name == SurpriseGuard.name:
+        command = create_command(problem.beta, problem.queries or EXPECTED_CLAIMS)
+        required = f"one of {', '.join(CERTIFICATES)}"
+        raise InvalidInput("certificate", required, name, f"that guard needs no plan: {command}")
+    if rare is None:
+        return get(name)
+    if name != "sharp":
         raise NotApplicable(str(name), "only 'sharp' has an interval for rare events")
-    reason = objection(problem, RareSharp(rare))
-    if reason is not None:
-        raise NotApplicable("sharp, rare", reason)
-    return solve(problem, RareSharp(rare))
+    return RareSharp(rare)
 
 
 def _solve_tightest(problem: Problem) -> Solution:

@@ -14,10 +14,11 @@ from surehold.checks import (
     check_number,
     check_probability,
 )
-from surehold.errors import InvalidInput, NotCertified, Unreachable
+from surehold.errors import InvalidInput, NotApplicable, NotCertified, Unreachable
 from surehold.formatting import several, width
 from surehold.planning.plans import COVERS, Unknown
-from surehold.theory.certificates import Batches, Certificate, Growing, Width, get
+from surehold.planning.surprise import SurpriseGuard, create_command
+from surehold.theory.certificates import Batches, Certificate, Growing, Width
 from surehold.theory.exposure import reciprocal, statistical
 from surehold.theory.settings import Setting
 
@@ -94,8 +95,15 @@ class Solution:
 
 
 def solve(problem: Problem, certificate: Certificate) -> Solution:
-    """Solve for the unknown; raises Unreachable with what would be reachable instead."""
+    """Solve for the unknown.
+
+    Raises NotApplicable if the certificate does not hold in this setting, and Unreachable with what
+    would be reachable instead.
+    """
     setting, queries = problem.setting, problem.queries
+    reason = certificate.objection(setting.at(queries or 1))
+    if reason is not None:
+        raise NotApplicable(certificate.name, reason)
     if problem.unknown == "records":
         assert queries is not None
         assert problem.alpha is not None
@@ -119,11 +127,6 @@ def gain(problem: Problem, solution: Solution, other: Solution) -> float:
     if problem.unknown == "width":
         return solution.width.value / other.width.value
     return solution.setting.n / other.setting.n
-
-
-def objection(problem: Problem, certificate: Certificate) -> str | None:
-    """Why the certificate does not hold in this setting; None if it does."""
-    return certificate.objection(problem.setting.at(problem.queries or 1))
 
 
 def _unknown(has_alpha: bool, has_queries: bool, has_records: bool) -> Unknown:
@@ -202,25 +205,36 @@ def _no_width_error(problem: Problem, certificate: Certificate, queries: int) ->
 
 
 def _otherwise(problem: Problem, certificate: Certificate) -> str:
-    """What waiting for all records, or splitting them, would give where this gives nothing."""
+    """What waiting for all records, or the other guard, would give where this gives nothing."""
     said = ""
     waiting = problem.waiting()
     if waiting is not None:
-        said += _would_give(f"waiting until n = {waiting.setting.n:,}", waiting, certificate)
-    split = get("split")
-    if certificate.is_prompt and objection(problem, split) is None:
-        said += _would_give("splitting the data (certificate 'split')", problem, split)
+        found = _would_give(waiting, certificate)
+        said += f"; waiting until n = {waiting.setting.n:,} would give {found[1]}" if found else ""
+    other = SurpriseGuard()
+    if certificate.name == other.name:
+        return said
+    found = _would_give(problem, other) or _would_give(replace(problem, queries=1), other)
+    if found:
+        queries, gives = found
+        condition = " if at most a tenth surprise" if queries > 1 else ""
+        command = create_command(problem.beta, queries)
+        said += f"; the surprise guard would give {gives}{condition}: {command}"
     return said
 
 
-def _would_give(way: str, problem: Problem, certificate: Certificate) -> str:
-    if problem.unknown == "queries":
+def _would_give(problem: Problem, certificate: Certificate) -> tuple[int, str] | None:
+    """How many queries within alpha, or how wide as many as asked for; None if it is no help."""
+    queries = problem.queries
+    if certificate.objection(problem.setting.at(queries or 1)) is not None:
+        return None
+    if queries is None:
         assert problem.alpha is not None
         queries = certificate.queries(problem.setting, problem.alpha, problem.beta)
-        return f"; {way} would give {several(queries, 'query')}" if queries else ""
-    assert problem.queries is not None
-    found = certificate.width(problem.setting.at(problem.queries), problem.beta).value
-    return f"; {way} would give ±{width(found)}" if found < 1.0 else ""
+        return (queries, several(queries, "query")) if queries else None
+    found = certificate.width(problem.setting.at(queries), problem.beta).value
+    said = f"±{width(found)}" + (" for one" if queries == 1 else "")
+    return (queries, said) if found < 1.0 else None
 
 
 def _sizes(setting: Setting) -> str:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from surehold.checks import LARGEST_COUNT
-from surehold.errors import Unreachable
+from surehold.errors import NotApplicable, Unreachable
 from surehold.formatting import several, width
-from surehold.planning.problem import Problem, Solution, gain, objection, solve
-from surehold.theory.certificates import Batches, Growing, get
+from surehold.planning.problem import Problem, Solution, gain, solve
+from surehold.planning.surprise import SurpriseGuard, create_command
+from surehold.theory.certificates import Batches, Certificate, Growing
+from surehold.theory.certificates.sharp import RareSharp
+
+INDEPENDENT = (
+    "records are independent draws from one population, and when they arrive does not depend on "
+    "what they hold"
+)
 
 # Below this gain another way of asking is not worth a sentence.
 _WORTH_SAYING = 1.1
@@ -17,8 +24,7 @@ _WORTH_SAYING = 1.1
 def assumptions(solution: Solution) -> tuple[str, ...]:
     """What the guarantee rests on."""
     common = [
-        "records are independent draws from one population, and when they arrive does not depend "
-        "on what they hold",
+        INDEPENDENT,
         "the analyst learns of the records only through the answers",
         "every query is a mean of bounded values of the records, or moves by a proven amount when "
         "one of them is replaced",
@@ -40,10 +46,11 @@ def assumptions(solution: Solution) -> tuple[str, ...]:
 
 
 def advice(problem: Problem, solution: Solution) -> tuple[str, ...]:
-    """Where splitting the data or waiting for it would give more."""
+    """Where the other guard or waiting for the data would give more."""
     said = [
         _about_the_cap(problem, solution),
-        _about_splitting(problem, solution),
+        _about_the_other_guard(problem, solution),
+        _about_late_answers(solution),
         _about_waiting(problem, solution),
         _about_the_horizon(problem, solution),
     ]
@@ -77,32 +84,26 @@ def _about_the_cap(problem: Problem, solution: Solution) -> str | None:
     )
 
 
-def _about_splitting(problem: Problem, solution: Solution) -> str | None:
+def _about_the_other_guard(problem: Problem, solution: Solution) -> str | None:
+    other = _solved(problem, SurpriseGuard())
+    # A plan for rare events has another width for each value: there is no one to compare.
+    if other is None or isinstance(solution.certificate, RareSharp):
+        return None
+    if gain(problem, solution, other) < _WORTH_SAYING:
+        return None
+    return (
+        f"The surprise guard would give {_describe(problem, other)} instead of "
+        f"{_describe(problem, solution)}, without noise, if each fraction is asked with a guess "
+        f"and at most a tenth surprise: {create_command(problem.beta, other.queries)}"
+    )
+
+
+def _about_late_answers(solution: Solution) -> str | None:
     setting = solution.setting
     asks_at_the_end = isinstance(setting, Batches) and setting.b == 1
-    must_wait = setting.n0 < setting.n and not asks_at_the_end
-    if not solution.certificate.is_prompt:
-        late = "With split data an answer may have to wait until enough new records have arrived."
-        return late if must_wait else None
-    if objection(problem, get("split")) is not None:
+    if solution.certificate.is_prompt or setting.n0 == setting.n or asks_at_the_end:
         return None
-    try:
-        other = solve(problem, get("split"))
-    except Unreachable:
-        return None
-    late = "; answers may have to wait for their records" if must_wait else ""
-    if gain(problem, solution, other) > 1.0:
-        return (
-            f"Splitting the data, fresh records for every query, would give "
-            f"{_describe(problem, other)} instead of {_describe(problem, solution)}{late}."
-        )
-    evenly = solution.queries * setting.n0 // setting.n
-    if isinstance(setting, Growing) and problem.unknown == "queries" and other.queries > evenly:
-        return (
-            f"Splitting the data, fresh records for every query, would give {other.queries:,} "
-            f"queries; here {evenly:,} fit if asked evenly{late}."
-        )
-    return None
+    return "With split data an answer may have to wait until enough new records have arrived."
 
 
 def _about_the_horizon(problem: Problem, solution: Solution) -> str | None:
@@ -112,10 +113,8 @@ def _about_the_horizon(problem: Problem, solution: Solution) -> str | None:
         return None
     if not solution.certificate.is_prompt or n > LARGEST_COUNT:
         return None
-    further = replace(problem, setting=replace(setting, n=n))
-    try:
-        other = solve(further, solution.certificate)
-    except Unreachable:
+    other = _solved(replace(problem, setting=replace(setting, n=n)), solution.certificate)
+    if other is None:
         return None
     early, evenly = (
         [found.queries * setting.n0**power // found.setting.n**power for found in (other, solution)]
@@ -134,16 +133,20 @@ def _about_waiting(problem: Problem, solution: Solution) -> str | None:
     waiting = problem.waiting()
     if waiting is None or problem.unknown == "records" or not solution.certificate.is_prompt:
         return None
-    try:
-        other = solve(waiting, solution.certificate)
-    except Unreachable:
-        return None
-    if gain(problem, solution, other) < _WORTH_SAYING:
+    other = _solved(waiting, solution.certificate)
+    if other is None or gain(problem, solution, other) < _WORTH_SAYING:
         return None
     return (
         f"Waiting until all {problem.setting.n:,} records are there and asking everything then "
         f"would give {_describe(problem, other)} instead of {_describe(problem, solution)}."
     )
+
+
+def _solved(problem: Problem, certificate: Certificate) -> Solution | None:
+    try:
+        return solve(problem, certificate)
+    except (NotApplicable, Unreachable):
+        return None
 
 
 def _describe(problem: Problem, solution: Solution) -> str:

@@ -1,16 +1,23 @@
-"""An analysis so far: the answers with their intervals, and the budget spent."""
+"""An analysis so far: the answers with their intervals, and the budget or the bits spent."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surehold.formatting import percent
 from surehold.plots.style import COLOURS, new_figure, save, tidy
-from surehold.session import Answer, Round, Status
+from surehold.session import (
+    Answer,
+    NumberOutcome,
+    Outcome,
+    Result,
+    Round,
+    Status,
+    SurpriseStatus,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,17 +26,37 @@ _LONGEST = 36
 _MOST_NAMED = 24
 
 
+def drawn_of(results: Sequence[Result]) -> list[Answer | NumberOutcome]:
+    """Return the results that are numbers with an interval in a range: only those are drawn."""
+    return [
+        one
+        for one in results
+        if isinstance(one, Answer) or (isinstance(one, NumberOutcome) and one.value is not None)
+    ]
+
+
 def draw_analysis(
-    answers: Sequence[Answer], rounds: Sequence[Round], status: Status, path: Path
+    results: Sequence[Result],
+    rounds: Sequence[Round],
+    status: Status | SurpriseStatus,
+    path: Path,
 ) -> None:
-    """Above, each answer within its range; below, the budget spent as the data grows."""
+    """Above, each number within its range; below, what was spent.
+
+    That is a share of the budget as the data grows or, under the surprise guard, which has no
+    ``rounds``, bits from result to result.
+    """
+    answers = drawn_of(results)
     named = len(answers) <= _MOST_NAMED
     upper_height = 0.6 + 0.26 * max(len(answers), 1) if named else 3.2
     figure = new_figure(9.0, 3.2 + upper_height)
     upper, lower = figure.subplots(2, 1, height_ratios=(upper_height, 1.5))
-    colour = COLOURS[status.certificate]
+    colour = COLOURS[status.certificate] if isinstance(status, Status) else COLOURS["sharp"]
     (_draw_named if named else _draw_many)(upper, answers, colour)
-    _draw_budget(lower, rounds, status, colour)
+    if isinstance(status, Status):
+        _draw_budget(lower, rounds, status, colour)
+    else:
+        _draw_bits(lower, [one for one in results if isinstance(one, Outcome)], colour)
     last = f"{len(answers):,} of " if len(answers) < status.answers else ""
     title = f"{status.name}: {last}{status.answers:,} answers"
     holds = f"with probability {percent(status.beta)}, all intervals of the analysis are correct"
@@ -41,31 +68,23 @@ def draw_analysis(
     save(figure, [path])
 
 
-def _draw_named(axes: Axes, answers: Sequence[Answer], colour: str) -> None:
+def _draw_named(axes: Axes, answers: Sequence[Answer | NumberOutcome], colour: str) -> None:
     """One line per answer, with its query beside it, the newest at the bottom."""
     for place, answer in enumerate(answers):
         low, value, high = _shares(answer)
-        axes.plot(
-            [low, high],
-            [place, place],
-            color=colour,
-            linewidth=5,
-            alpha=0.35,
-            solid_capstyle="butt",
-        )
+        axes.hlines(place, low, high, color=colour, linewidth=5, alpha=0.35)
         axes.plot([value], [place], "o", color=colour, markersize=4)
-        axes.text(1.03, place, str(answer).partition("  ")[0], va="center", fontsize=9)
+        axes.text(1.03, place, _shown(answer), va="center", fontsize=9)
     axes.set_yticks(range(len(answers)), [_short(answer) for answer in answers])
     axes.set_ylim(len(answers) - 0.4, -0.6)
     axes.set_xlim(-0.02, 1.02)
     axes.set_xlabel("position within the possible range (0 to 1 for a fraction)", fontsize=9)
 
 
-def _draw_many(axes: Axes, answers: Sequence[Answer], colour: str) -> None:
+def _draw_many(axes: Axes, answers: Sequence[Answer | NumberOutcome], colour: str) -> None:
     """Too many to name: a stroke for each, by its ledger entry."""
     places = [answer.entry for answer in answers]
-    shares = [_shares(answer) for answer in answers]
-    low, values, high = zip(*shares, strict=True)
+    low, values, high = zip(*map(_shares, answers), strict=True)
     axes.vlines(places, low, high, color=colour, alpha=0.35, linewidth=2)
     axes.plot(places, values, "o", color=colour, markersize=3)
     axes.set_ylim(-0.02, 1.02)
@@ -77,21 +96,16 @@ def _draw_budget(axes: Axes, rounds: Sequence[Round], status: Status, colour: st
     """The total cost of the answers up to each round."""
     from matplotlib.ticker import EngFormatter, PercentFormatter
 
-    total = status.budget.total
-    spent = list(accumulate((given.spent / total for given in rounds), initial=0.0))
+    spent = [0.0, *(given.share_so_far for given in rounds)]
+    spent.append(spent[-1])
     places = [status.first_round, *(given.round for given in rounds), status.last_round]
-    axes.step(places, [*spent, spent[-1]], where="post", color=colour, linewidth=1.6)
-    axes.fill_between(places, [*spent, spent[-1]], step="post", color=colour, alpha=0.2)
+    axes.step(places, spent, where="post", color=colour, linewidth=1.6)
+    axes.fill_between(places, spent, step="post", color=colour, alpha=0.2)
     axes.axhline(1.0, color="#888888", linewidth=0.8, linestyle="--")
-    axes.axvline(min(status.n, status.last_round), color="#555555", linewidth=0.8)
-    axes.annotate(
-        f"now {status.n:,}" + (", past the plan" if status.n > status.last_round else ""),
-        (min(status.n, status.last_round), 0.5),
-        xytext=(4, 0),
-        textcoords="offset points",
-        fontsize=9,
-        color="#555555",
-    )
+    now, late = min(status.n, status.last_round), status.n > status.last_round
+    axes.axvline(now, color="#555555", linewidth=0.8)
+    text = f" now {status.n:,}{', past the plan' if late else ''}"
+    axes.text(now, 0.5, text, fontsize=9, color="#555555")
     axes.set_ylim(0.0, 1.08)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
@@ -99,15 +113,43 @@ def _draw_budget(axes: Axes, rounds: Sequence[Round], status: Status, colour: st
     axes.set_ylabel("budget spent", fontsize=9)
 
 
-def _shares(answer: Answer) -> tuple[float, float, float]:
+def _draw_bits(axes: Axes, outcomes: Sequence[Outcome], colour: str) -> None:
+    """The bits spent, from result to result; surprises stand out."""
+    from matplotlib.ticker import MaxNLocator
+
+    before = outcomes[0].spent - outcomes[0].surprise if outcomes else 0.0
+    spent = [before, *(one.spent for one in outcomes)]
+    spent.append(spent[-1])
+    places = range(len(spent))
+    axes.step(places, spent, where="post", color=colour, linewidth=1.6)
+    axes.fill_between(places, spent, step="post", color=colour, alpha=0.2)
+    surprises = [i + 1 for i, one in enumerate(outcomes) if one.expected is False]
+    if surprises:
+        heights = [spent[i] for i in surprises]
+        axes.plot(surprises, heights, "o", color=colour, markersize=4, label="a surprise")
+        axes.legend(loc="upper left", fontsize=9, frameon=False)
+    axes.set_ylim(0.0, 1.08 * spent[-1] or 1.0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("results, in order", fontsize=9)
+    axes.set_ylabel("bits spent", fontsize=9)
+
+
+def _shown(answer: Answer | NumberOutcome) -> str:
+    """The value with what is known of it."""
+    known = answer.display["width" if isinstance(answer, Answer) else "interval"]
+    return f"{answer.display['value']} {known}"
+
+
+def _shares(answer: Answer | NumberOutcome) -> tuple[float, float, float]:
     """Low end, value and high end on a scale from 0 to 1."""
     low, high = answer.range
+    assert answer.value is not None
     ends = (answer.interval[0], answer.value, answer.interval[1])
     below, value, above = ((end - low) / (high - low) for end in ends)
     return below, value, above
 
 
-def _short(answer: Answer) -> str:
+def _short(answer: Answer | NumberOutcome) -> str:
     text = answer.query
     if text.startswith("fraction("):
         text = text.removeprefix("fraction(").removesuffix(")")

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from surehold.formatting import percent
 from surehold.plots.style import headline, new_figure, save, subtitle, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.patches import Patch
 
     from surehold.lab import Report, Row
 
@@ -22,11 +22,13 @@ def draw_coverage(report: Report, path: Path) -> None:
     """A square for each attack and defender: in how many analyses every answer was right."""
     attacks, defenders = report.attacks, report.defenders
     figure = new_figure(3.2 + 0.78 * len(defenders), 2.3 + 0.36 * len(attacks))
+    from matplotlib.patches import Rectangle
+
     axes = figure.add_subplot()
     for row in report.rows:
         x, y = defenders.index(row.defender), attacks.index(row.attack)
         colour, text = _square(row, report)
-        axes.add_patch(_patch(x, y, colour))
+        axes.add_patch(Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, facecolor=colour))
         axes.text(x, y, text, ha="center", va="center", fontsize=9, color="white", weight="bold")
     for x, name in enumerate(defenders):
         share = report.share(name)
@@ -39,11 +41,9 @@ def draw_coverage(report: Report, path: Path) -> None:
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    promised = f"{100 * (1 - report.setting.beta):g} %"
-    headline(
-        figure,
-        f"In how many of {report.repeats} analyses was every interval right? ({promised} promised)",
-    )
+    promised = percent(report.setting.beta)
+    asked = f"In how many of {report.repeats} analyses was every interval right?"
+    headline(figure, f"{asked} ({promised} promised)")
     figure.supxlabel(
         f"orange with a cross: significantly below {promised}    blue: not    grey: no answers\n"
         "raw promises nothing; plain, each interval alone; wide: Surehold's width without noise",
@@ -86,8 +86,7 @@ def draw_claims(
     right.set_ylabel("answers given", fontsize=10, rotation=270, labelpad=14)
     right.tick_params(length=0)
     right.spines[:].set_visible(False)
-    title = title or f"Attack “{attack}”: what is claimed, and what is true"
-    headline(figure, title)
+    headline(figure, title or f"Attack “{attack}”: what is claimed, and what is true")
     setting = report.setting
     grown = f"{setting.n0:,} to {setting.n:,}" if setting.grows else f"{setting.n:,}"
     subtitle(axes, f"{grown} records; one line per analysis. Orange with a cross misses the truth.")
@@ -102,14 +101,8 @@ def _draw_claims_of(axes: Axes, row: Row, place: int, unit: float) -> None:
         colour = _WRONG if misses else _RIGHT
         ends = [(low - truth) / unit, (high - truth) / unit]
         axes.plot(ends, [y, y], color=colour, linewidth=1.6, zorder=2)
-        axes.plot(
-            [(value - truth) / unit],
-            [y],
-            color=colour,
-            marker="x" if misses else "o",
-            markersize=4.5 if misses else 2.5,
-            zorder=3,
-        )
+        marker, size = ("x", 4.5) if misses else ("o", 2.5)
+        axes.plot((value - truth) / unit, y, marker, color=colour, markersize=size, zorder=3)
 
 
 def _square(row: Row, report: Report) -> tuple[str, str]:
@@ -118,9 +111,3 @@ def _square(row: Row, report: Report) -> tuple[str, str]:
     if report.breaks(row):
         return _WRONG, f"× {row.covered}"
     return _RIGHT, str(row.covered)
-
-
-def _patch(x: int, y: int, colour: str) -> Patch:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, facecolor=colour, edgecolor="none")

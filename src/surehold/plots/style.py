@@ -21,12 +21,14 @@ COLOURS = {
     "jlnrss+": "#CC79A7",
     "jlnrss": "#999999",
     "split": "#333333",
+    "surprise": "#56B4E9",
 }
 LABELS = {
     "sharp": "sharp (Surehold)",
     "ours-n": "ours-n (paper)",
     "ours-u": "ours-u (paper)",
     "adaptive": "adaptive (paper)",
+    "surprise": "surprise (forecast)",
 }
 LINES = {"jlnrss": "--", "jlnrss+": "--", "split": ":", "ours-u": "-."}
 
@@ -70,12 +72,8 @@ def save(figure: Figure, paths: Sequence[Path]) -> None:
     with rc_context({"svg.hashsalt": "surehold", "svg.fonttype": "none"}):
         for path in paths:
             try:
-                figure.savefig(path, dpi=150, metadata={"Date": None} if _is_svg(path) else None)
+                metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
+                figure.savefig(path, dpi=150, metadata=metadata)
             except OSError as error:
-                raise InvalidInput(
-                    "the picture's file", "one that can be written", str(path)
-                ) from error
-
-
-def _is_svg(path: Path) -> bool:
-    return path.suffix.lower() == ".svg"
+                what, required = "the picture's file", "one that can be written"
+                raise InvalidInput(what, required, str(path)) from error

@@ -1,10 +1,19 @@
 """What may be asked: inert descriptions, and the expression language they are written in."""
 
 from surehold.queries.auc import Auc, ModelAuc, ModelPairs, auc
-from surehold.queries.base import Charged, Form, NumberForm, Query, ScalarQuery, Source
+from surehold.queries.base import (
+    Charged,
+    CheckedQuery,
+    Form,
+    NumberForm,
+    Query,
+    ScalarQuery,
+    Source,
+)
 from surehold.queries.cells import CellMeasure, Histogram, histogram, totals
 from surehold.queries.custom import CustomMeasure, CustomStatistic, Declared, statistic
 from surehold.queries.derived import Derived, DerivedNumber, Gate, Rate, Reading, gate, rate
+from surehold.queries.expectation import Expectation
 from surehold.queries.fit import Fit, FitForm, fit
 from surehold.queries.groups import GroupMeans, means
 from surehold.queries.measure import GRID_BITS, Contrast, Measure
@@ -16,7 +25,14 @@ from surehold.queries.model_queries import (
     improvement,
     loss,
 )
-from surehold.queries.models import Improvement, Model, ModelMeasure, ModelScore, ModelTable
+from surehold.queries.models import (
+    Discordance,
+    Improvement,
+    Model,
+    ModelMeasure,
+    ModelScore,
+    ModelTable,
+)
 from surehold.queries.pairs import (
     PairMeasure,
     PairStatistic,

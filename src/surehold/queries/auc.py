@@ -9,17 +9,26 @@ from typing import Any, ClassVar
 
 from surehold.errors import InvalidInput
 from surehold.queries.axes import Axis, read_axis
-from surehold.queries.base import Charged, Needs, NumberForm, Query, ScalarQuery, Source
+from surehold.queries.base import Charged, NumberForm, Query, ScalarQuery, Source
 from surehold.queries.canonical import canonical
 from surehold.queries.cells import CellMeasure
-from surehold.queries.derived import DerivedNumber, Reading, check_parts, check_readable, down, up
+from surehold.queries.derived import (
+    UNDETERMINED,
+    DerivedNumber,
+    Reading,
+    between,
+    check_parts,
+    check_readable,
+    down,
+    up,
+)
 from surehold.queries.expressions import Expression, IsNull, Not
 from surehold.queries.model_queries import accuracy
 from surehold.queries.models import ModelMeasure, ModelScore, resolve_target
 from surehold.queries.pairs import PairStatistic
-from surehold.queries.parser import Parser, join, parse
+from surehold.queries.parser import Parser, join
 from surehold.queries.schema import Schema
-from surehold.queries.statistical import Statistical, check_length
+from surehold.queries.statistical import Statistical, build, check_length
 
 
 class _Area(DerivedNumber):
@@ -67,19 +76,17 @@ class Auc(_Area):
 def divide_pairs(pairs: Reading, positive: Reading, negative: Reading) -> Reading:
     """``pairs / (positive negative)``, on [0, 1], where a share and its rest multiply to 1/4."""
     if pairs.interval is None or positive.interval is None or negative.interval is None:
-        return Reading(None, None)
+        return UNDETERMINED
     fewest = down(positive.interval[0] * negative.interval[0])
     most = min(up(positive.interval[1] * negative.interval[1]), 0.25)
     if fewest <= 0.0:
-        return Reading(None, None)
+        return UNDETERMINED
     bottom = max(down(max(pairs.interval[0], 0.0) / most), 0.0)
     top = min(up(pairs.interval[1] / fewest), 1.0)
-    if bottom > top:  # they contradict each other, which is as unlikely as beta
-        return Reading(None, None)
-    value = 0.5 * (bottom + top)
+    value = None
     if pairs.value is not None and positive.value and negative.value:
         value = pairs.value / (positive.value * negative.value)
-    return Reading(min(max(value, bottom), top), (bottom, top))
+    return between(bottom, top, value)
 
 
 @dataclass(frozen=True)
@@ -106,8 +113,7 @@ class ModelRanking(ScalarQuery):
     def form(self, schema: Schema) -> NumberForm:
         """One number from 0 to 1/2, which one of t records moves by at most 1/t."""
         source = ModelPairs(self.score.measure(schema), self.canonical)
-        needs: Needs = "low-sensitivity"
-        return NumberForm(self.canonical, source, 0.0, 0.5, 1.0, 0, asks_for=needs)
+        return NumberForm(self.canonical, source, 0.0, 0.5, 1.0, 0, needs="low-sensitivity")
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,7 +131,7 @@ class Classes(Charged):
         axis = resolve_target(self.target, schema, self.text)
         source = CellMeasure((axis,), None, self.canonical)
         labels = self.target.labels
-        return NumberForm(self.canonical, source, 0.0, 1.0, 1.0, 0, labels, cells_moved=2)
+        return NumberForm(self.canonical, source, 0.0, 1.0, 1.0, 0, labels, price=2)
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,9 +176,7 @@ def auc(
         if not isinstance(score, str):
             required = "an expression, or a model given with its features"
             raise InvalidInput("the score", required, type(score).__name__)
-        return check_parts(
-            check_length(Auc(parse(score), parse(target), f"auc({score}, {target})"))
-        )
+        return build(read_auc, "auc", (score, target))
     of = accuracy(score, features=features, target=target, classes=classes, takes=takes)
     return _model_auc(of, of.text)
 

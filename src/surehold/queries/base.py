@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from surehold.formatting import shorten
@@ -14,7 +14,7 @@ Needs: TypeAlias = Literal["statistical", "low-sensitivity"]
 """Which queries a certificate has to cover: means over records, or other functions of them too."""
 
 
-class Source(ABC):
+class Source:
     """What the data works out exactly: whole numbers over a snapshot, and a divisor.
 
     ``canonical`` tells sources apart, given the columns. Where ``is_sum`` holds the numbers add up
@@ -26,12 +26,8 @@ class Source(ABC):
 
 
 @dataclass(frozen=True)
-class Form(ABC):
-    """A query, checked against the columns: what it costs is known, whatever the records hold.
-
-    ``price`` is its charge, in answers to one statistical query at the same round. ``slots`` is how
-    many of the plan's answers it counts for: one for each number reported with a width.
-    """
+class CheckedQuery(ABC):
+    """A query, checked against the columns."""
 
     canonical: str
 
@@ -40,20 +36,23 @@ class Form(ABC):
     def sources(self) -> tuple[Source, ...]:
         """What it needs of the snapshot."""
 
-    @property
-    @abstractmethod
-    def price(self) -> int:
-        """What it is charged, in answers."""
+
+@dataclass(frozen=True)
+class Form(CheckedQuery):
+    """A query of the noise guard: what it costs is known, whatever the records hold.
+
+    ``price`` is its charge, in answers to one statistical query at the same round. ``slots`` is how
+    many of the plan's answers it counts for: one for each number reported with a width. ``needs``
+    is what a certificate has to cover.
+    """
+
+    price: int = field(default=1, kw_only=True)
+    needs: Needs = field(default="statistical", kw_only=True)
 
     @property
     @abstractmethod
     def slots(self) -> int:
         """What it takes of the number of answers that the plan has."""
-
-    @property
-    @abstractmethod
-    def needs(self) -> Needs:
-        """What a certificate has to cover."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,8 @@ class NumberForm(Form):
 
     A number is ``low + unit * span`` for a unit that moves by at most 1/t when one of t records is
     replaced: a mean over records has ``span = high - low``, a statistic of sensitivity c/t has
-    ``span = c`` (sharp-bound.md, section 15). Cells may move together by ``cells_moved`` in
-    the square of their distance, in the same measure: that is the price. ``bits`` are those of the
+    ``span = c`` (sharp-bound.md, section 15). The ``price`` is the squared L2 sensitivity of all
+    cells together, in units of 1/t^2. ``bits`` are those of the
     grid on which values of records lie, 0 if they are exact. With a ``power`` below 1 a number
     moves by ``span / t**power``: :meth:`span_at` is its span at one round.
     """
@@ -74,8 +73,6 @@ class NumberForm(Form):
     span: float
     bits: int
     labels: tuple[str, ...] | None = None
-    cells_moved: int = 1
-    asks_for: Needs = "statistical"
     power: float = 1.0
 
     def span_at(self, t: int) -> float:
@@ -93,18 +90,9 @@ class NumberForm(Form):
         return (self.source,)
 
     @property
-    def price(self) -> int:
-        """The squared L2 sensitivity, in units of 1/t^2."""
-        return self.cells_moved
-
-    @property
     def slots(self) -> int:
         """Every cell is an answer."""
         return 1 if self.labels is None else len(self.labels)
-
-    @property
-    def needs(self) -> Needs:
-        return self.asks_for
 
 
 class Query(ABC):

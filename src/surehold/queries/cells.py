@@ -116,9 +116,7 @@ class Histogram(Charged):
         measure = self.measure(schema)
         span = 1.0 if self.weight is None else self.weight.high - self.weight.low
         labels = tuple(map(BETWEEN_AXES.join, product(*(axis.labels for axis in measure.axes))))
-        return NumberForm(
-            self.canonical, measure, 0.0, span, span, measure.bits, labels, cells_moved=2
-        )
+        return NumberForm(self.canonical, measure, 0.0, span, span, measure.bits, labels, price=2)
 
     def __repr__(self) -> str:
         axes = [axis.canonical for axis in self.axes]

@@ -84,10 +84,12 @@ class _Checker:
         match node:
             case ex.Column():
                 return self._column(node)
-            case ex.Null():
-                return replace(node, given=wanted or Type.NUMBER)
             case ex.Compare():
                 return self._compare(node)
+            case ex.Number() | ex.Text() | ex.Truth():
+                return node
+            case ex.Null():
+                return replace(node, given=wanted or Type.NUMBER)
             case ex.Case():
                 return self._case(node, wanted)
             case ex.Choice(function, parts):

@@ -19,6 +19,7 @@ LARGEST_COST = 4_000
 _INLINE, _PREFIX = 12, 4
 _BROUGHT = 130
 """To bring the bytes of a column's texts together."""
+_COLUMNS = {ColumnType.FLOAT: 5, ColumnType.STR: 0}
 
 
 def cost(expression: Expression) -> int:
@@ -37,9 +38,10 @@ def cost(expression: Expression) -> int:
 
     def found(node: Expression) -> int:
         # A part that stands in many places is looked at once, and counted in each.
-        if id(node) not in known:
-            known[id(node)] = _own(node) + sum(map(found, node.children))
-        return known[id(node)]
+        units = known.get(id(node))
+        if units is None:
+            units = known[id(node)] = _own(node) + sum(map(found, node.children))
+        return units
 
     return found(expression)
 
@@ -59,7 +61,9 @@ def _own(node: Expression) -> int:
         case ex.Number():
             return 0
         case ex.Column(_, holds):
-            return {ColumnType.FLOAT: 5, ColumnType.STR: 0}.get(holds or ColumnType.INT, 2)
+            return _COLUMNS.get(holds or ColumnType.INT, 2)
+        case ex.Connective(_, parts):
+            return len(parts)
         case ex.Arithmetic(operator):
             return {"%": 20, "/": 8}.get(operator, 5)
         case ex.Compare(operator, left, right) if left.type is Type.TEXT:
@@ -74,8 +78,6 @@ def _own(node: Expression) -> int:
             return 20
         case ex.TextTest(operand, function, value):
             return _of_test(operand, function, len(value.encode()))
-        case ex.Connective(_, parts):
-            return len(parts)
         case ex.Case(branches):
             return 10 * len(branches)
         case ex.Choice(_, parts):

@@ -82,7 +82,7 @@ class CustomMeasure(Source):
             high,
             constant * ROOM,
             RESULT_BITS,
-            asks_for="low-sensitivity",
+            needs="low-sensitivity",
             power=power,
         )
 

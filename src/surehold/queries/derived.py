@@ -18,9 +18,10 @@ from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.base import Query, ScalarQuery
 from surehold.queries.canonical import canonical, number
 from surehold.queries.expressions import Case, Expression, Number
-from surehold.queries.parser import Parser, join, parse
+from surehold.queries.parser import Parser, join
 from surehold.queries.statistical import (
     Statistical,
+    build,
     check_bounds,
     check_length,
     check_literal,
@@ -36,6 +37,9 @@ class Reading(NamedTuple):
 
     value: float | None
     interval: tuple[float, float] | None
+
+
+UNDETERMINED = Reading(None, None)
 
 
 class Derived(Query):
@@ -175,12 +179,8 @@ def rate(text: str, given: str, *, low: float | None = None, high: float | None 
     >>> rate("spend", given="plan = 'pro'", low=0, high=100)
     rate('spend', given="plan = 'pro'", low=0, high=100)
     """
-    written_out = f"rate({text}, {given})"
-    if low is None and high is None:
-        of = Statistical("fraction", parse(text), 0.0, 1.0, text)
-    else:
-        of = Statistical("mean", parse(text), *check_bounds(low, high), text)
-    return check_parts(check_length(Rate(of, parse(given), written_out)))
+    bounds = () if low is None and high is None else check_bounds(low, high)
+    return build(read_rate, "rate", (text, given), bounds)
 
 
 def gate(
@@ -211,15 +211,21 @@ def quotient(amount: Reading, share: Reading, low: float, high: float) -> Readin
     be zero. Every step is rounded outwards.
     """
     if amount.interval is None or share.interval is None or share.interval[0] <= 0.0:
-        return Reading(None, None)
+        return UNDETERMINED
     least, most = amount.interval
     bottom = max(down(low + down(max(least, 0.0) / share.interval[1])), low)
     top = min(up(low + up(most / share.interval[0])), high)
-    if bottom > top:  # they contradict each other, which is as unlikely as beta
-        return Reading(None, None)
-    value = 0.5 * (bottom + top)
+    value = None
     if amount.value is not None and share.value is not None and share.value > 0.0:
         value = low + amount.value / share.value
+    return between(bottom, top, value)
+
+
+def between(bottom: float, top: float, value: float | None) -> Reading:
+    """A value on its interval, in the middle if there is none; undetermined if that is empty."""
+    if bottom > top:  # they contradict each other, which is as unlikely as beta
+        return UNDETERMINED
+    value = 0.5 * (bottom + top) if value is None else value
     return Reading(min(max(value, bottom), top), (bottom, top))
 
 

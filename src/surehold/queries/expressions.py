@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from operator import is_
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from surehold.queries.schema import ColumnType
 
@@ -31,7 +31,8 @@ else:
         def __get__(self, node, owner=None):
             if node is None:
                 return self
-            value = node.__dict__[self._name] = self._function(node)
+            value = self._function(node)
+            object.__setattr__(node, self._name, value)
             return value
 
 
@@ -69,7 +70,6 @@ TYPE_OF_COLUMN = {
 class Expression:
     """One node; ``position`` is where it begins in the text, and no part of what it means."""
 
-    gives: ClassVar[Type | None] = None
     position: int = field(default=0, kw_only=True, compare=False, repr=False)
 
     @property
@@ -80,7 +80,7 @@ class Expression:
     @once
     def type(self) -> Type:
         """What it gives; asked of checked trees only."""
-        return self.gives or self._type()
+        raise NotImplementedError(type(self).__name__)
 
     @once
     def size(self) -> int:
@@ -93,7 +93,7 @@ class Expression:
 
         A linear model is such a chain, and may be as long as the size allows.
         """
-        return max((1 + child.depth - self._continues(child) for child in self.children), default=1)
+        return max([1 + child.depth - self._continues(child) for child in self.children])
 
     def _continues(self, child: Expression) -> bool:
         """Whether a child is the earlier part of the same chain, written without brackets."""
@@ -117,11 +117,16 @@ class Expression:
     def _rebuild(self, children: tuple[Expression, ...]) -> Expression:
         raise NotImplementedError(type(self).__name__)
 
-    def _type(self) -> Type:
-        raise NotImplementedError(type(self).__name__)
-
     def _size(self) -> int:
-        return sum(child.size for child in self.children)
+        return sum([child.size for child in self.children])
+
+
+@dataclass(frozen=True)
+class _Leaf(Expression):
+    """A node over no other."""
+
+    size = 1
+    depth = 1
 
 
 @dataclass(frozen=True)
@@ -173,41 +178,42 @@ class _Many(Expression):
 
 
 @dataclass(frozen=True)
-class Number(Expression):
+class Number(_Leaf):
     """A finite double, at most LARGEST either way; minus zero is zero."""
 
-    gives = Type.NUMBER
+    type = Type.NUMBER
     value: float
 
 
 @dataclass(frozen=True)
-class Text(Expression):
+class Text(_Leaf):
     """A text literal."""
 
-    gives = Type.TEXT
+    type = Type.TEXT
     value: str
 
 
 @dataclass(frozen=True)
-class Truth(Expression):
+class Truth(_Leaf):
     """true or false."""
 
-    gives = Type.BOOLEAN
+    type = Type.BOOLEAN
     value: bool
 
 
 @dataclass(frozen=True)
-class Null(Expression):
+class Null(_Leaf):
     """No value; of the type its place asks for, which the checker fills in."""
 
     given: Type | None = None
 
-    def _type(self) -> Type:
+    @once
+    def type(self) -> Type:
         return self.given or Type.NUMBER
 
 
 @dataclass(frozen=True)
-class Column(Expression):
+class Column(_Leaf):
     """The record's value in a column; the checker fills in what the column holds."""
 
     name: str
@@ -217,9 +223,10 @@ class Column(Expression):
     def columns(self) -> frozenset[str]:
         return frozenset((self.name,))
 
-    def _type(self) -> Type:
+    @once
+    def type(self) -> Type:
         if self.holds is None:
-            return super()._type()
+            return super().type
         return TYPE_OF_COLUMN[self.holds]
 
 
@@ -230,14 +237,14 @@ class Column(Expression):
 class Negate(_Unary):
     """Minus a number."""
 
-    gives = Type.NUMBER
+    type = Type.NUMBER
 
 
 @dataclass(frozen=True)
 class Arithmetic(_Binary):
     """``+ - * / %`` of two numbers."""
 
-    gives = Type.NUMBER
+    type = Type.NUMBER
 
     def _continues(self, child: Expression) -> bool:
         return (
@@ -255,7 +262,7 @@ class Arithmetic(_Binary):
 class ToNumber(_Unary):
     """A text or a boolean as a number; null where the text is none."""
 
-    gives = Type.NUMBER
+    type = Type.NUMBER
 
 
 # -------------------------------------------------------------------------- booleans
@@ -265,14 +272,14 @@ class ToNumber(_Unary):
 class Compare(_Binary):
     """``= <> < <= > >=`` of two values of one type; only = and <> of booleans."""
 
-    gives = Type.BOOLEAN
+    type = Type.BOOLEAN
 
 
 @dataclass(frozen=True)
 class In(_Unary):
     """Equal to one of some literals, all numbers or all texts."""
 
-    gives = Type.BOOLEAN
+    type = Type.BOOLEAN
     values: tuple[float | str, ...]
 
     def _size(self) -> int:
@@ -283,28 +290,28 @@ class In(_Unary):
 class IsNull(_Unary):
     """Whether there is no value; itself never null."""
 
-    gives = Type.BOOLEAN
+    type = Type.BOOLEAN
 
 
 @dataclass(frozen=True)
 class Not(_Unary):
     """Kleene's negation."""
 
-    gives = Type.BOOLEAN
+    type = Type.BOOLEAN
 
 
 @dataclass(frozen=True)
 class Connective(_Many):
     """Kleene's ``and`` or ``or``; no part is the same connective again."""
 
-    gives = Type.BOOLEAN
+    type = Type.BOOLEAN
 
 
 @dataclass(frozen=True)
 class TextTest(_Unary):
     """``starts_with``, ``ends_with`` or ``contains``, with a literal."""
 
-    gives = Type.BOOLEAN
+    type = Type.BOOLEAN
     function: str
     value: str
 
@@ -313,7 +320,7 @@ class TextTest(_Unary):
 class Position(_Unary):
     """Which of some texts a text is, counted from 0; null if none. Only axes have it."""
 
-    gives = Type.NUMBER
+    type = Type.NUMBER
     values: tuple[str, ...]
 
 
@@ -331,7 +338,8 @@ class Case(Expression):
     def children(self) -> tuple[Expression, ...]:
         return (*(node for branch in self.branches for node in branch), self.otherwise)
 
-    def _type(self) -> Type:
+    @once
+    def type(self) -> Type:
         return self.otherwise.type
 
 
@@ -339,7 +347,8 @@ class Case(Expression):
 class Choice(_Many):
     """``coalesce``, ``least`` or ``greatest``: one of its values that is not null."""
 
-    def _type(self) -> Type:
+    @once
+    def type(self) -> Type:
         return self.parts[0].type
 
 
@@ -349,7 +358,8 @@ class Function(_Unary):
 
     function: str
 
-    def _type(self) -> Type:
+    @once
+    def type(self) -> Type:
         return SIGNATURES[self.function][1]
 
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from surehold.checks import check_number, check_whole
 from surehold.errors import InvalidInput
-from surehold.queries.base import Charged, Form, Needs, Source
+from surehold.queries.base import Charged, Form, Source
 from surehold.queries.canonical import canonical, number
 from surehold.queries.measure import Measure
 from surehold.queries.parser import Parser, parse
@@ -26,14 +26,16 @@ MOST_PRICE = 1_000_000
 
 @dataclass(frozen=True)
 class FitForm(Form):
-    """Measures of features and target, each from 0 to 1, and how the gradients are made."""
+    """Measures of features and target, each from 0 to 1, and how the gradients are made.
+
+    Gradients are means over records.
+    """
 
     kind: Kind
     features: tuple[Measure, ...]
     target: Measure
     penalty: float
     steps: int
-    answers: int
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -41,18 +43,9 @@ class FitForm(Form):
         return ()
 
     @property
-    def price(self) -> int:
-        return self.answers
-
-    @property
     def slots(self) -> int:
         """None: gradients are never reported, so nothing is promised of them."""
         return 0
-
-    @property
-    def needs(self) -> Needs:
-        """Gradients are means over records."""
-        return "statistical"
 
     @property
     def clip(self) -> float:
@@ -94,7 +87,7 @@ class Fit(Charged):
             self.target.measure(schema),
             self.penalty,
             self.steps,
-            self.price,
+            price=self.price,
         )
 
     def in_units(self, scaled: Sequence[float]) -> tuple[float, dict[str, float]]:
@@ -187,8 +180,7 @@ def _build(
     expressions = [canonical(feature.expression) for feature in features]
     if len(set(expressions)) < len(expressions):
         raise InvalidInput("features", "all different", ", ".join(expressions))
-    which: Kind = "logistic" if kind == "logistic" else "linear"
-    fit = Fit(which, target, features, penalty, steps, price, text)
+    fit = Fit(cast(Kind, kind), target, features, penalty, steps, price, text)
     return check_length(fit if text else replace(fit, text=fit.canonical))
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from enum import Enum, auto
 from typing import NamedTuple
 
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.expressions import LARGEST
+from surehold.queries.schema import is_hidden
 
 LONGEST_QUERY = 10_000
 """Characters of a query."""
@@ -54,8 +54,7 @@ WORDS = frozenset(_WORDS.split())
 BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """A name that needs no quotes, if it is none of the words."""
 
-_BLANKS = " \t\r\n"
-_BLANK = tuple(_BLANKS)
+_BLANKS = tuple(" \t\r\n")
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _TEXT = re.compile(r"'((?:[^']|'')*)'")
 _QUOTED = re.compile(r'"([^"]*)"')
@@ -124,15 +123,13 @@ def _refuse_invisible(text: str) -> None:
     if text.isascii() and text.isprintable():
         return
     for position, character in enumerate(text):
-        # Controls, format characters (bidi overrides among them), surrogates, separators.
-        hidden = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-        if hidden and character not in _BLANKS:
+        if is_hidden(character) and character not in _BLANKS:
             reason = f"the invisible character U+{ord(character):04X} is not allowed"
             raise InvalidQuery(reason, text, position, "remove it")
 
 
 def _end_of_blanks(text: str, position: int) -> int:
-    while text.startswith(_BLANK, position):
+    while text.startswith(_BLANKS, position):
         position += 1
     return position
 

@@ -70,14 +70,15 @@ def loss(
     if not isinstance(kind, str) or kind not in LOSSES:  # type: ignore[redundant-expr]
         raise InvalidInput("kind", f"one of {', '.join(LOSSES)}", kind)
     bounds = (0.0, 1.0)
-    if kind == "log" and most is None:
-        raise InvalidInput("most", "given: where the loss of a record is cut off, such as 5", most)
-    if kind in OF_NUMBERS and (low is None or high is None):
-        required = f"given for a {kind} loss: where prediction and target are cut off"
-        raise InvalidInput("low and high", required, (low, high))
     if kind == "log":
+        if most is None:
+            required = "given: where the loss of a record is cut off, such as 5"
+            raise InvalidInput("most", required, most)
         bounds = check_bounds(0.0, check_positive("most", most, _LARGEST_LOSS))
     elif kind in OF_NUMBERS:
+        if low is None or high is None:
+            required = f"given for a {kind} loss: where prediction and target are cut off"
+            raise InvalidInput("low and high", required, (low, high))
         bounds = check_bounds(low, high)
     return _build(ModelScore, kind, model, features, target, classes, takes, bounds)
 

@@ -137,9 +137,9 @@ class _OfModel(Charged):
             high = self.bounds[1] - self.bounds[0]
         elif self.metric == "squared":
             high = (self.bounds[1] - self.bounds[0]) ** 2
-        moved = 1 if labels is None else 2
+        price = 1 if labels is None else 2
         return NumberForm(
-            self.canonical, measure, 0.0, high, high, measure.bits, labels, cells_moved=moved
+            self.canonical, measure, 0.0, high, high, measure.bits, labels, price=price
         )
 
     def _labels(self) -> tuple[str, ...] | None:
@@ -198,6 +198,18 @@ class Improvement(ScalarQuery):
 
     def __repr__(self) -> str:
         return f"improvement({self.new!r}, {self.old!r})"
+
+
+@dataclass(frozen=True)
+class Discordance(Source):
+    """On how many records exactly one of two accuracies counts: only the first, only the second."""
+
+    is_sum: ClassVar[bool] = True
+
+    bits: ClassVar[int] = 0
+    plus: ModelMeasure
+    minus: ModelMeasure
+    canonical: str
 
 
 def resolve_target(axis: Axis, schema: Schema, text: str) -> Axis:

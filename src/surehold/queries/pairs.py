@@ -7,7 +7,6 @@ with that record change, each by at most h, and there are t (t - 1) / 2. (statis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, cast
@@ -17,9 +16,9 @@ from surehold.queries.canonical import canonical, number
 from surehold.queries.checker import check_types
 from surehold.queries.expressions import Expression, Type
 from surehold.queries.measure import GRID_BITS
-from surehold.queries.parser import Parser, parse
+from surehold.queries.parser import Parser
 from surehold.queries.schema import Schema
-from surehold.queries.statistical import check_bounds, check_length, read_bounds
+from surehold.queries.statistical import build, check_bounds, read_bounds
 
 PairKind = Literal["variance", "gini", "kendall", "concordance", "auc_pairs"]
 
@@ -93,7 +92,7 @@ class PairStatistic(ScalarQuery):
         )
         source = PairMeasure(self.kind, operands, self.bounds, self.canonical)
         low, high, span, bits = self._shape()
-        return NumberForm(self.canonical, source, low, high, span, bits, asks_for="low-sensitivity")
+        return NumberForm(self.canonical, source, low, high, span, bits, needs="low-sensitivity")
 
     def _shape(self) -> tuple[float, float, float, int]:
         """The least and the most it can be, t times its sensitivity, and the bits of the grid."""
@@ -134,7 +133,7 @@ def variance(text: str, low: float, high: float) -> PairStatistic:
     >>> variance("bmi", low=10, high=60)
     variance('bmi', low=10, high=60)
     """
-    return _build("variance", (text,), check_bounds(low, high))
+    return build(read_pairs, "variance", (text,), check_bounds(low, high))
 
 
 def gini(text: str, low: float, high: float) -> PairStatistic:
@@ -147,7 +146,7 @@ def gini(text: str, low: float, high: float) -> PairStatistic:
     >>> gini("income", low=0, high=1e5)
     gini('income', low=0, high=100000)
     """
-    return _build("gini", (text,), check_bounds(low, high))
+    return build(read_pairs, "gini", (text,), check_bounds(low, high))
 
 
 def kendall(x: str, y: str) -> PairStatistic:
@@ -160,7 +159,7 @@ def kendall(x: str, y: str) -> PairStatistic:
     >>> kendall("age", "bmi")
     kendall('age', 'bmi')
     """
-    return _build("kendall", (x, y))
+    return build(read_pairs, "kendall", (x, y))
 
 
 def concordance(x: str, y: str) -> PairStatistic:
@@ -172,7 +171,7 @@ def concordance(x: str, y: str) -> PairStatistic:
     >>> concordance("age", "bmi")
     concordance('age', 'bmi')
     """
-    return _build("concordance", (x, y))
+    return build(read_pairs, "concordance", (x, y))
 
 
 def auc_pairs(score: str, target: str) -> PairStatistic:
@@ -188,7 +187,7 @@ def auc_pairs(score: str, target: str) -> PairStatistic:
     >>> auc_pairs("0.1 * age + bmi", target="ill")
     auc_pairs('0.1 * age + bmi', target='ill')
     """
-    return _build("auc_pairs", (score, target))
+    return build(read_pairs, "auc_pairs", (score, target))
 
 
 def read_pairs(parser: Parser, kind: str) -> PairStatistic:
@@ -201,11 +200,3 @@ def read_pairs(parser: Parser, kind: str) -> PairStatistic:
         operands.append(parser.expression())
     bounds = read_bounds(parser, _EXAMPLES[kind]) if len(operands) == 1 else None
     return PairStatistic(cast(PairKind, kind), tuple(operands), bounds, parser.text)
-
-
-def _build(kind: str, given: Sequence[str], bounds: Sequence[float] = ()) -> PairStatistic:
-    """From the parts that a user gave: they are put together and read, so that positions fit."""
-    for part in given:
-        parse(part)  # by itself first, so that none can reach into the next
-    parser = Parser(f"{kind}({', '.join([*given, *map(number, bounds)])})")
-    return check_length(parser.brackets(read_pairs))

@@ -143,7 +143,8 @@ class Parser:
         if expression.size > LARGEST_SIZE:
             reason = f"it is too large: more than {LARGEST_SIZE} elements"
             raise InvalidQuery(reason, self.text, hint="split it into several queries")
-        if expression.depth > LARGEST_DEPTH:
+        # No tree is deeper than it is large, and most are small.
+        if expression.size > LARGEST_DEPTH and expression.depth > LARGEST_DEPTH:
             self._refuse_depth(expression.position)
         return expression
 

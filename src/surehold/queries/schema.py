@@ -151,14 +151,14 @@ def _check_category(what: str, category: Category) -> None:
         if not abs(category) < _LARGEST_WHOLE:
             raise InvalidInput(what, "int in (...) with integers below 2^53", category)
         return
-    hidden = (unicodedata.category(letter) in _HIDDEN for letter in category)
-    if any(hidden) or len(category.encode()) > _LONGEST_TEXT:
+    if any(map(is_hidden, category)) or len(category.encode()) > _LONGEST_TEXT:
         required = f"str in (...) with visible texts of up to {_LONGEST_TEXT:,} bytes"
         raise InvalidInput(what, required, shorten(category))
 
 
-# Controls, format characters (bidi overrides among them), surrogates, separators.
-_HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+def is_hidden(character: str) -> bool:
+    """A control, a format character (a bidi override, say), a surrogate or a separator."""
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def _write_categories(categories: tuple[Category, ...] | None) -> str:

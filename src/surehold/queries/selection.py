@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from surehold.checks import check_whole
 from surehold.errors import InvalidInput, InvalidQuery
@@ -25,30 +25,23 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class SelectForm(Form):
-    """Candidates on one scale, of which one is chosen at the charge of ``answers`` answers."""
+    """Candidates on one scale, of which one is chosen at the price that the analyst said.
+
+    The excess over the best is a function of the snapshot, not a mean over records.
+    """
 
     candidates: tuple[NumberForm, ...]
     best: Best
-    answers: int
+    needs: Needs = field(default="low-sensitivity", kw_only=True)
 
     @property
     def sources(self) -> tuple[Source, ...]:
         return tuple(candidate.source for candidate in self.candidates)
 
     @property
-    def price(self) -> int:
-        """As the analyst said, however many candidates there are."""
-        return self.answers
-
-    @property
     def slots(self) -> int:
         """It stands in for as many answers as it is charged (sharp-bound.md, section 15)."""
-        return self.answers
-
-    @property
-    def needs(self) -> Needs:
-        """The excess over the best is a function of the snapshot, not a mean over records."""
-        return "low-sensitivity"
+        return self.price
 
     @property
     def scale(self) -> NumberForm:
@@ -77,7 +70,7 @@ class Select(Charged):
         if len(scales) > 1:
             hint = "give all of them the same low and high"
             raise InvalidQuery("the candidates are not on one scale", self.text, hint=hint)
-        return SelectForm(self.canonical, forms, self.best, self.price)
+        return SelectForm(self.canonical, forms, self.best, price=self.price)
 
     def __repr__(self) -> str:
         return f"<select: {self.best} of {len(self.candidates)} for {self.price} answers>"
@@ -131,8 +124,7 @@ def read_select(parser: Parser, read: Callable[[Parser], Query]) -> Select:
             parser.refuse("a candidate must be a query whose answer is a single number", at=at)
         queries.append(query)
     names = [query.canonical for query in queries]
-    side: Best = "lowest" if best == "lowest" else "highest"
-    return _build(queries, names, side, int(price), parser.text)
+    return _build(queries, names, best, int(price), parser.text)
 
 
 def _build(
@@ -145,7 +137,7 @@ def _build(
     price = check_whole("price", price, 1, MOST_PRICE)
     for query in queries:
         check_length(query)
-    made = Select(tuple(queries), "lowest" if best == "lowest" else "highest", price, text, ())
+    made = Select(tuple(queries), cast(Best, best), price, text, tuple(names))
     length = len(made.canonical)
     if length > LONGEST_SELECTION:
         required = f"no longer than {LONGEST_SELECTION:,} characters, written out"
@@ -153,7 +145,7 @@ def _build(
     distinct = {query.canonical for query in queries}
     if len(distinct) < len(queries):
         raise InvalidInput("candidates", "all different", f"{len(distinct)} of {len(queries)}")
-    return Select(made.candidates, made.best, price, text or made.canonical, tuple(names))
+    return replace(made, text=text or made.canonical)
 
 
 def _query(given: object) -> ScalarQuery:

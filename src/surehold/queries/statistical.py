@@ -5,6 +5,7 @@ They are inert: they know their text and its tree, no data.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -63,13 +64,7 @@ class Statistical(ScalarQuery):
         return Measure(self.kind, expression, self.low, self.high, bits, self.canonical)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "text": self.text,
-            "low": self.low,
-            "high": self.high,
-            "canonical": self.canonical,
-        }
+        return {"kind": self.kind, **super().to_dict(), "low": self.low, "high": self.high}
 
     def form(self, schema: Schema) -> NumberForm:
         """A mean: one record of t moves it by a share of 1/t of its range."""
@@ -182,6 +177,16 @@ def _inside(query: Statistical) -> str:
 
 def _given(query: Statistical) -> str:
     return repr(canonical(query.expression)) if query.kind == "fraction" else repr(query)
+
+
+def build(
+    read: Callable[[Parser, str], Q], name: str, parts: Sequence[str], bounds: Sequence[float] = ()
+) -> Q:
+    """Put the parts that a user gave together and read them, so that positions fit."""
+    for part in parts:
+        parse(part)  # by itself first, so that none can reach into the next
+    written = ", ".join([*parts, *map(number, bounds)])
+    return check_length(Parser(f"{name}({written})").brackets(read))
 
 
 def check_length(query: Q) -> Q:

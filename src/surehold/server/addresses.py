@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
+from surehold.checks import is_loopback
 from surehold.errors import AccessDenied, InvalidInput, StorageFailed
 from surehold.server.tokens import TokenBook
 
@@ -27,16 +27,6 @@ def check_address(host: str, book: TokenBook, exposed: bool) -> None:
     if not exposed:
         hint = "add --expose if others may reach it, and put TLS in front of it"
         raise InvalidInput("--host", "a loopback address, or given with --expose", host, hint)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def listen(host: str, port: int) -> socket.socket:

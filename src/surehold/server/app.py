@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
-from anyio import CapacityLimiter
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
@@ -15,12 +13,10 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp
 
 from surehold import __version__
-from surehold.server.auth import ROLE, GuardedRoute
+from surehold.server.auth import GuardedRoute
 from surehold.server.error_responses import error_response
-from surehold.server.middleware import Front
 from surehold.server.routes import append, ask, events, metrics, page, read
 from surehold.server.routes.events import Watch
 from surehold.server.routes.metrics import Metrics
@@ -32,10 +28,11 @@ Answers that stay valid however often growing data is queried. Every answer has 
 intervals of the whole analysis hold together with probability 1 - beta.
 
 Quotes are free, answers cost. The same question at the same round returns the recorded answer,
-free. A refusal for lack of budget is final: only new records, or a later round, help.
+free. A dataset has one of two guards. With noise, answers are charged to a budget, and a refusal
+for lack of budget is final: only new records, or a later round, help. With surprise, answers cost
+bits, less if they come as expected, and every bit makes later claims wider; what only the other
+guard has is refused with WrongGuard.
 """
-
-logger = logging.getLogger("surehold.server")
 
 health = APIRouter(route_class=GuardedRoute, tags=["run"])
 
@@ -46,19 +43,11 @@ async def healthz() -> Reply:
     return reply({"status": "ok", "version": __version__})
 
 
-_PARTS = (
-    health,
-    metrics.router,
-    read.router,
-    events.router,
-    ask.router,
-    append.router,
-    page.router,
-)
+_PARTS = (health, *(part.router for part in (metrics, read, events, ask, append, page)))
 
 
 def application(service: Service) -> FastAPI:
-    """Build the ASGI application of a service, without the middleware."""
+    """Build the ASGI application of a service, without the middleware, which a server adds."""
     app = assemble(service, _PARTS)
     app.mount("/static", page.files())
     return app
@@ -74,7 +63,6 @@ def assemble(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.watch = Watch(service)
-        app.state.asks = CapacityLimiter(service.settings.asks)
         async with alive or nullcontext():
             yield
         await app.state.watch.end()
@@ -88,26 +76,15 @@ def assemble(
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.service, app.state.metrics, app.state.parts = service, Metrics(), parts
-    service.dataset.release.on_late = lambda slot: _note_late(app.state.metrics, slot)
+    app.state.service, app.state.parts = service, parts
+    app.state.metrics = Metrics(service.dataset.guard)
+    service.dataset.release.on_late = app.state.metrics.count_late
     for part in parts:
         app.include_router(part)
-    app.add_exception_handler(HTTPException, _respond)
-    app.add_exception_handler(RequestValidationError, _respond)
-    app.add_exception_handler(Exception, _respond)
+    for kind in (HTTPException, RequestValidationError, Exception):
+        app.add_exception_handler(kind, _respond)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way
     return app
-
-
-def _note_late(metrics: Metrics, slot: float) -> None:
-    """Log a late answer, because it reveals a little about records."""
-    metrics.count_late()
-    logger.warning("late answer", extra={"slot": slot})
-
-
-def with_middleware(app: FastAPI) -> ASGIApp:
-    """Wrap the application in its middleware, as a server runs it."""
-    return Front(app, app.state.metrics)
 
 
 async def _respond(request: Request, error: Exception) -> Response:
@@ -126,16 +103,12 @@ def _methods(request: Request) -> list[str]:
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """Build the OpenAPI document, with the tokens that routes need."""
+    """Build the OpenAPI document, with the scheme of the tokens that routes need."""
     if app.openapi_schema is None:
         schema = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
         )
         components = schema.setdefault("components", {})
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        for operations in schema["paths"].values():
-            for operation in operations.values():
-                if ROLE in operation:
-                    operation["security"] = [{"token": []}, {}]
         app.openapi_schema = schema
     return app.openapi_schema

@@ -5,35 +5,27 @@ All but the last happen before a body is read. Errors have the one shape.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Depends, Header
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from surehold.server import body
 from surehold.server.addresses import check_near
-from surehold.server.body import (
-    JSON,
-    check_length,
-    check_parts,
-    check_type,
-    is_drained,
-    not_json,
-    parse,
-    receive,
-)
 from surehold.server.error_responses import error_response
 from surehold.server.service import Caller, Service, check_role
-from surehold.server.tokens import Role
+from surehold.server.tokens import ROLES, Role
 
 ROLE = "x-surehold-role"
 """Where a route names, in OpenAPI too, the role it needs; one that names none is public."""
 
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+_TOKEN: list[dict[str, list[str]]] = [{"token": []}, {}]  # none is needed until one is created
+VIEWER, ANALYST, CUSTODIAN = ({ROLE: role, "security": _TOKEN} for role in ROLES)
 
-logger = logging.getLogger("surehold.server")
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class GuardedRoute(APIRoute):
@@ -56,7 +48,7 @@ class GuardedRoute(APIRoute):
                 return Response(status_code=499)  # for the log: the client has gone
             except Exception as error:
                 response = error_response(error)
-                if not is_drained(request, response.status_code):
+                if not body.is_drained(request, response.status_code):
                     response.headers["Connection"] = "close"
                 return response
 
@@ -74,10 +66,24 @@ class GuardedRoute(APIRoute):
         return await inside(request)
 
 
+async def service_of(request: Request) -> Service:
+    """Return the service; async, or FastAPI would look it up in a thread."""
+    service: Service = request.app.state.service
+    return service
+
+
 async def caller_of(request: Request) -> Caller:
-    """Return the authenticated caller; async, or FastAPI would look it up in a thread."""
+    """Return the authenticated caller."""
     caller: Caller = request.state.caller
     return caller
+
+
+Served = Annotated[Service, Depends(service_of)]
+Called = Annotated[Caller, Depends(caller_of)]
+_SAME = "The same as `key` in the body."
+KeyHeader = Annotated[
+    str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200, description=_SAME)
+]
 
 
 def _caller(request: Request, service: Service, role: Role) -> Caller:
@@ -92,13 +98,10 @@ def _caller(request: Request, service: Service, role: Role) -> Caller:
 
 async def _read_json(request: Request, service: Service) -> None:
     """Read the whole body, so that the route finds it."""
-    check_type(request, [JSON])
-    most = service.settings.json_bytes
-    check_length(request, most)
-    pieces = [piece async for piece in receive(request, most, service.settings)]
-    request._body = b"".join(pieces)
+    settings = service.settings
+    request._body = await body.read(request, body.JSON, settings.json_bytes, settings)
     try:
-        request._json = parse(request._body) if request._body else None
+        request._json = body.parse(request._body) if request._body else None
     except (ValueError, RecursionError):
-        raise not_json("send one JSON object without repeated names") from None
-    check_parts(request._json, service.settings.json_parts)
+        raise body.not_json("send one JSON object without repeated names") from None
+    body.check_parts(request._json, settings.json_parts)

@@ -28,11 +28,18 @@ def check_type(request: Request, kinds: Sequence[str]) -> str:
     return kind
 
 
+async def read(request: Request, kind: str, most: int, settings: Settings) -> bytes:
+    """Return a whole body of this type and of at most this size."""
+    check_type(request, [kind])
+    check_length(request, most)
+    return b"".join([piece async for piece in receive(request, most, settings)])
+
+
 def check_length(request: Request, most: int) -> None:
     """Refuse by the declared length, before anything is read."""
     said = request.headers.get("content-length")
     if said is not None and (not said.isdigit() or int(said[:20]) > most):
-        raise too_large(most)
+        raise _too_large(most)
 
 
 async def receive(request: Request, most: int, settings: Settings) -> AsyncIterator[bytes]:
@@ -52,7 +59,7 @@ async def receive(request: Request, most: int, settings: Settings) -> AsyncItera
         piece: bytes = message.get("body", b"")
         size += len(piece)
         if size > most:
-            raise too_large(most)
+            raise _too_large(most)
         if piece:
             yield piece
         if not message.get("more_body", False):
@@ -107,6 +114,5 @@ def not_json(hint: str) -> RequestRefused:
     return RequestRefused(400, "its body is not valid JSON in UTF-8", hint)
 
 
-def too_large(most: int) -> RequestRefused:
-    """Return the refusal of a body that is too large."""
+def _too_large(most: int) -> RequestRefused:
     return RequestRefused(413, f"its body is larger than {most:,} bytes", "send less at a time")

@@ -16,6 +16,7 @@ STATUSES: dict[type[SureholdError], int] = {
     errors.InvalidQuery: 422,
     errors.BadRecord: 422,
     errors.NotApplicable: 422,
+    errors.WrongGuard: 422,
     errors.Unreachable: 422,
     errors.BudgetExhausted: 402,
     errors.NotReady: 409,

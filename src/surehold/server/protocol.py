@@ -5,25 +5,20 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 import uvicorn
-from starlette.types import ASGIApp, Receive, Scope, Send
+from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from surehold.errors import RequestRefused
 from surehold.server.errors import headers_of
+from surehold.server.middleware import Front
 from surehold.server.schemas import HEADERS, Reply
+from surehold.server.settings import Settings
 
-HEAD_SECONDS = 10.0
-"""How long the headers of a request may take to arrive."""
-UNREAD_SECONDS = 60.0
-"""How long a client may leave a response unread."""
-CONNECTIONS = 512
-"""How many may be open at once."""
-CONNECTIONS_EACH = 64
-"""How many may be open at once from one address, so that one client cannot take them all."""
 PROXIES = ("127.0.0.1", "::1")
 """Addresses that may stand for many clients: only the total of connections counts."""
 _LONGEST_HEAD = 1 << 16
@@ -39,16 +34,22 @@ class PatientProtocol(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
     _look: asyncio.TimerHandle | None = None
 
+    def __init__(self, settings: Settings, **given: Any) -> None:
+        super().__init__(**given)
+        self._settings = settings
+
     def connection_made(self, transport: Any) -> None:
         """Wait for the first request."""
         super().connection_made(transport)
-        if self._is_one_too_many():
+        most, each = self._settings.connections
+        if self._count_from_here() > each:
             # At once: a connection that waits for its refusal would count too.
-            reason = f"{CONNECTIONS_EACH:,} connections are open from this address"
+            reason = f"{each:,} connections are open from this address"
             self._refuse(RequestRefused(429, reason, "use those, or close some", 1.0))
             return
-        if len(self.connections) > CONNECTIONS:
-            self.app = _crowded
+        if len(self.connections) > most:
+            reason = f"{most:,} connections are open already"
+            self.app = _refusal(RequestRefused(503, reason, "try again in a moment", 1.0))
         self._expect()
         self._look_again(0)
 
@@ -82,17 +83,16 @@ class PatientProtocol(H11Protocol):
             self._look.cancel()
         super().connection_lost(exc)
 
-    def _is_one_too_many(self) -> bool:
+    def _count_from_here(self) -> int:
         address = self.client[0] if self.client else PROXIES[0]
         if address in PROXIES:
-            return False
+            return 0
         there: list[Any] = list(self.connections)
-        mine = [other for other in there if other.client and other.client[0] == address]
-        return len(mine) > CONNECTIONS_EACH
+        return sum(1 for other in there if other.client and other.client[0] == address)
 
     def _expect(self) -> None:
         if self._deadline is None:
-            self._deadline = self.loop.call_later(HEAD_SECONDS, self._give_up)
+            self._deadline = self.loop.call_later(self._settings.head_seconds, self._give_up)
 
     def _forget(self) -> None:
         if self._deadline is not None:
@@ -103,7 +103,7 @@ class PatientProtocol(H11Protocol):
         self._deadline = None
         if self.transport.is_closing():
             return
-        reason = f"its headers did not arrive within {HEAD_SECONDS:g} seconds"
+        reason = f"its headers did not arrive within {self._settings.head_seconds:g} seconds"
         self._refuse(RequestRefused(408, reason, "send it again, faster"))
 
     def _look_again(self, unread: int) -> None:
@@ -112,7 +112,8 @@ class PatientProtocol(H11Protocol):
         if unread and waiting >= unread:
             self.transport.abort()  # to close it would wait for the reader
             return
-        self._look = self.loop.call_later(UNREAD_SECONDS, self._look_again, waiting)
+        later = self._settings.unread_seconds
+        self._look = self.loop.call_later(later, self._look_again, waiting)
 
     def _refuse(self, error: RequestRefused) -> None:
         response = _refusal(error)
@@ -128,22 +129,16 @@ def _refusal(error: RequestRefused) -> Reply:
     return Reply(error.to_dict(), error.status, headers)
 
 
-async def _crowded(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse a request while there are too many connections."""
-    hint = "try again in a moment"
-    error = RequestRefused(503, f"{CONNECTIONS:,} connections are open already", hint, 1.0)
-    await _refusal(error)(scope, receive, send)
-
-
 class HttpServer(uvicorn.Server):
-    """uvicorn's server, which reports when it is ready, and logs nothing itself."""
+    """uvicorn's server, which reports when it is ready; the middleware logs requests."""
 
-    def __init__(self, app: ASGIApp, ready: Callable[[], None] | None = None) -> None:
+    def __init__(self, app: FastAPI, ready: Callable[[], None] | None = None) -> None:
         self._ready = ready
+        patient: Any = partial(PatientProtocol, app.state.service.settings)
         super().__init__(
             uvicorn.Config(
-                app,
-                http=PatientProtocol,
+                Front(app, app.state.metrics),
+                http=patient,
                 ws="none",
                 log_config=None,
                 access_log=False,

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from surehold import files
 from surehold.locks import only_one
 from surehold.server.addresses import address_of, listen
-from surehold.server.app import application, with_middleware
+from surehold.server.app import application
 from surehold.server.protocol import HttpServer
 from surehold.server.service import Service
 
@@ -24,7 +24,7 @@ class Runner(HttpServer):
 
     def __init__(self, service: Service, ready: Callable[[], None] | None = None) -> None:
         self._app = application(service)
-        super().__init__(with_middleware(self._app), ready)
+        super().__init__(self._app, ready)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

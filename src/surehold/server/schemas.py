@@ -7,25 +7,33 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
-from starlette.responses import Response
+from starlette.responses import JSONResponse
 
 from surehold import queries
+from surehold.checks import LONGEST_FRACTION
 from surehold.display import Shown
 from surehold.errors import InvalidInput
 from surehold.planning import ComparisonRow
 from surehold.queries import Query
 from surehold.queries.metrics import MetricName, score
+from surehold.queries.selection import USUAL_PRICE
 from surehold.server.service import MOST_QUERIES
 from surehold.session import (
     Answer,
     Choice,
     Dataset,
+    DecisionOutcome,
     Estimate,
     Fitted,
     Growth,
     KeptModel,
+    LadderOutcome,
+    NumberOutcome,
+    Registered,
     Round,
+    SelectionOutcome,
     Table,
+    TableOutcome,
     Verdict,
 )
 
@@ -43,6 +51,30 @@ Key = Annotated[
     ),
 ]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+ExactNumber = Annotated[str, Field(max_length=LONGEST_FRACTION)] | int | Finite
+"""A number as it is written: 0.1 is 1/10. Text keeps more than the 15 digits of a float."""
+Expect = Annotated[
+    ExactNumber | None,
+    Field(
+        description="The number that you expect, or the verdict: pass, fail, undecided, not pass; "
+        "no for an improvement. What comes as expected costs little. Surprise guard only."
+    ),
+]
+Within = Annotated[
+    ExactNumber | None,
+    Field(description="How far off it may be; for an improvement, the step. Surprise guard only."),
+]
+Doubt = Annotated[
+    ExactNumber | None,
+    Field(
+        description="The probability that it comes out otherwise; learned from the past if left "
+        "out. Surprise guard only."
+    ),
+]
+Share = Annotated[
+    ExactNumber | None,
+    Field(description="Divide this share of beta, up to what is left, among the questions."),
+]
 
 
 class Body(BaseModel):
@@ -82,33 +114,83 @@ Asked = Annotated[
 ]
 
 
-def query_of(asked: str | Score, dataset: Dataset) -> Query:
-    """Return the query in a body."""
+def one_key(header: str | None, body: str | None) -> str | None:
+    """Return the key of a request, from its header or its body."""
+    if header is not None and not header.isascii():
+        # HTTP headers have no one encoding: the same key would be another one in the body.
+        required = "of ASCII characters, in the header Idempotency-Key"
+        raise InvalidInput("key", required, "not ASCII", "send it in the body")
+    if header is not None and body is not None and header != body:
+        hint = "send only one"
+        raise InvalidInput("key", "the same as the header Idempotency-Key", body, hint)
+    return body if header is None else header
+
+
+def _query(asked: str | Score, dataset: Dataset) -> Query:
     return queries.query_of(asked) if isinstance(asked, str) else asked.query(dataset)
 
 
-class QuoteBody(Body):
+class Expected(Body):
+    """What the analyst expects of an answer."""
+
+    expect: Expect = None
+    within: Within = None
+    doubt: Doubt = None
+
+    def expectation(self) -> dict[str, Any]:
+        """Return what a session's ``quote`` takes."""
+        return self.model_dump(include=set(Expected.model_fields))
+
+
+class QuoteBody(Expected):
     """A question to quote."""
 
     query: Asked
     round: RoundNumber | None = None
 
-
-class AskBody(QuoteBody):
-    """One question."""
-
-    key: Key | None = None
+    def build(self, dataset: Dataset) -> Query:
+        """Return the query to quote or to ask."""
+        return _query(self.query, dataset)
 
 
-class AskManyBody(Body):
-    """Several questions, answered all or none, at one round."""
+class Options(Body):
+    """What every ask may say besides its question."""
 
-    queries: list[Asked] = Field(min_length=1, max_length=MOST_QUERIES)
     round: RoundNumber | None = None
     key: Key | None = None
 
+    def options(self, header: str | None) -> dict[str, Any]:
+        """Return what a session's ``ask`` takes; ``header`` is the Idempotency-Key."""
+        names = {*Options.model_fields, *Expected.model_fields} - {"round"}
+        return {**self.model_dump(include=names), "key": one_key(header, self.key)}
 
-class SelectBody(Body):
+
+class AskBody(Options, QuoteBody):
+    """One question."""
+
+
+class Several(Body):
+    """Several questions."""
+
+    queries: list[Asked] = Field(min_length=1, max_length=MOST_QUERIES)
+
+    def build(self, dataset: Dataset) -> list[Query]:
+        """Return the queries."""
+        return [_query(one, dataset) for one in self.queries]
+
+
+class AskManyBody(Options, Several):
+    """Several questions, answered all or none, at one round."""
+
+
+class RegisterBody(Several):
+    """Questions whose intervals are claimed from now on."""
+
+    share: Share = None
+    round: RoundNumber | None = None
+
+
+class SelectBody(Options, Expected):
     """Choose the best of several queries, at one price for any number of them."""
 
     candidates: (
@@ -116,9 +198,17 @@ class SelectBody(Body):
         | Annotated[dict[str, Asked], Field(min_length=1, max_length=10_000)]
     )
     best: Literal["lowest", "highest"] = "lowest"
-    price: int = Field(default=25, ge=1, le=1_000_000)
-    round: RoundNumber | None = None
-    key: Key | None = None
+    price: int = Field(default=USUAL_PRICE, ge=1, le=1_000_000)
+
+    def build(self, dataset: Dataset) -> queries.Select:
+        """Return the selection to ask."""
+        given = self.candidates
+        candidates = (
+            {name: _query(one, dataset) for name, one in given.items()}
+            if isinstance(given, dict)
+            else [_query(one, dataset) for one in given]
+        )
+        return queries.select(candidates, best=self.best, price=self.price)
 
 
 class HoldBody(Body):
@@ -140,16 +230,13 @@ HEADERS = {
 """For browsers; the page needs no more than this allows."""
 
 
-class Reply(Response):
+class Reply(JSONResponse):
     """One strictly valid JSON object; a lone surrogate, which UTF-8 lacks, stays escaped."""
-
-    media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
         """Return it as bytes."""
-        text = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         try:
-            return text.encode()
+            return super().render(content)
         except UnicodeEncodeError:
             return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
 
@@ -159,8 +246,10 @@ def reply(result: Shown | dict[str, Any]) -> Reply:
     return Reply(result if isinstance(result, dict) else result.to_dict())
 
 
-Result = Answer | Table | Estimate | Verdict | Choice | Fitted
-"""What a question may come to; ``kind`` says which."""
+NoisyResult = Answer | Table | Estimate | Verdict | Choice | Fitted
+AnyOutcome = NumberOutcome | DecisionOutcome | LadderOutcome | SelectionOutcome | TableOutcome
+Result = NoisyResult | AnyOutcome
+"""What a question may come to, under either guard; ``kind`` says which."""
 
 
 @dataclass(frozen=True)
@@ -192,13 +281,19 @@ class Error:
 
 
 # Responses of one or two fields, for OpenAPI.
-Held = create_model("Held", round=int, answers_left=int)
+Held = create_model("Held", round=int, answers_left=int | None)
+Claimed = create_model("Claimed", registered=list[Registered])
 Rounds = create_model("Rounds", rounds=list[Round])
 Grown = create_model("Grown", growth=list[Growth])
 Compared = create_model("Compared", entries=list[ComparisonRow])
 Models = create_model("Models", models=list[KeptModel])
 Health = create_model("Health", status=str, version=str)
 Failure = create_model("Failure", error=Error)
+
+
+def gives(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the responses of a route, for OpenAPI."""
+    return {200: {"model": model}, **failures(*statuses)}
 
 
 def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -209,7 +304,7 @@ def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
 _WORDS = {
     400: "The body is not valid JSON.",
     401: "Not authenticated: no token, or one that is not valid.",
-    402: "The budget, or the caller's limit, is exhausted. This is final: only records help.",
+    402: "The budget, or a limit, does not allow it. This is final for this question.",
     403: "Permission denied: the role does not allow this.",
     404: "Not found.",
     405: "Method not allowed.",
@@ -217,7 +312,7 @@ _WORDS = {
     409: "The plan does not cover that round, or its records are not there yet.",
     413: "The body is too large.",
     415: "The content type is not supported.",
-    422: "A value is invalid, or the query is.",
+    422: "A value is invalid, or the query is, or it needs the other guard.",
     429: "Rate limited; Retry-After says when to try again.",
     501: "The service lacks an optional package.",
     503: "The disk failed, or another process holds a lock. Try again, with the key.",

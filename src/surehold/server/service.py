@@ -9,7 +9,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from anyio import CapacityLimiter
 from starlette.concurrency import run_in_threadpool
 
 from surehold.display import Shown
@@ -18,7 +20,17 @@ from surehold.queries import Query, Select, query_of
 from surehold.server.limits import Rates, Turns
 from surehold.server.settings import Settings
 from surehold.server.tokens import ROLES, Role, Token, TokenBook
-from surehold.session import Dataset, Quote, Result, Session, SpendingLimit, Verification
+from surehold.session import (
+    BitsLimit,
+    Dataset,
+    Quote,
+    Registered,
+    Result,
+    Session,
+    SpendingLimit,
+    SurpriseQuote,
+    Verification,
+)
 
 MOST_QUERIES = 10_000
 """The most queries of one request."""
@@ -49,13 +61,17 @@ ANYBODY = Caller("analyst", "analyst")
 
 @dataclass(frozen=True, repr=False)
 class Me(Shown):
-    """The caller as the service knows them; ``limit`` is None if only the budget limits them."""
+    """The caller as the service knows them; ``limit`` is None if they have no limit of their own.
+
+    ``guard`` is the dataset's: noise or surprise.
+    """
 
     analyst: str
     role: str
     token: str | None
     expires: str | None
-    limit: SpendingLimit | None
+    limit: SpendingLimit | BitsLimit | None
+    guard: str
 
 
 class Service:
@@ -66,16 +82,19 @@ class Service:
     ) -> None:
         self.dataset = dataset
         self.settings = settings or Settings()
-        self.book = book or TokenBook(dataset.path)
+        self.book = book or TokenBook(dataset.path, guard=dataset.guard)
         self.rates = Rates(self.settings.rate)
         self.strangers = Rates(self.settings.rate)
         self._long = Rates(
             self.settings.rate * _CHARACTERS, what="characters of long queries", debt=math.inf
         )
+        self._claims = Rates(self.settings.rate, what="registered queries", debt=math.inf)
         self.incoming = dataset.path / INCOMING
         self._sessions: dict[tuple[str, float | None], Session] = {}
         self.slow_asks = Turns("asks that take long", *self.settings.slow_asks)
         self.uploads = Turns("uploads", *self.settings.uploads)
+        # Threads for asks, so that answers that are held back do not block reads.
+        self.threads = CapacityLimiter(self.settings.asks)
         self.shelving = threading.Lock()
         self._lock = threading.Lock()
         self._verifying: asyncio.Future[Verification] | None = None
@@ -141,56 +160,14 @@ class Service:
             token=None if token is None else token.id,
             expires=None if token is None else token.expires,
             limit=self.session(caller).limit,
+            guard=self.dataset.guard,
         )
 
     # ---------------------------------------------------------------------------------- asking
 
-    def quote(self, caller: Caller, query: Query | str, *, t: int | None = None) -> Quote:
-        """Return the cost and the width of an answer; free, and reads no record."""
-        session = self.session(caller).at(t)
-        asked = self._parse(caller, query)
-        self._owe(caller, [asked])
-        return session.quote(asked)
-
-    def ask(
-        self, caller: Caller, query: Query | str, *, t: int | None = None, key: str | None = None
-    ) -> Result:
-        """Charge and answer, by the rules that apply to every interface."""
-        session = self.session(caller).at(t)
-        asked = self._parse(caller, query)
-        with self._turn(caller, [asked]):
-            result: Result = session.ask(asked, key=key)
-        return result
-
-    def ask_many(
-        self,
-        caller: Caller,
-        queries: Sequence[Query | str],
-        *,
-        t: int | None = None,
-        key: str | None = None,
-    ) -> tuple[Result, ...]:
-        """Answer all at one round, or none, by the same rules; each counts as one request."""
-        if not 1 <= len(queries) <= MOST_QUERIES:
-            raise InvalidInput("queries", f"1 to {MOST_QUERIES:,} queries", len(queries))
-        session = self.session(caller).at(t)
-        asked = [self._parse(caller, query) for query in queries]
-        with self._turn(caller, asked):
-            return session.ask_many(asked, key=key)
-
-    @contextmanager
-    def _turn(self, caller: Caller, asked: Sequence[Query]) -> Iterator[None]:
-        """Limit the number of running asks that evaluate a model or read the records many times.
-
-        They take processes and minutes. A turn lasts until the answer is released, so that free
-        turns do not reveal how long an evaluation took.
-        """
-        self._owe(caller, asked)
-        if not any(map(_is_slow, asked)):
-            yield
-            return
-        with self.slow_asks.one(caller.analyst):
-            yield
+    def desk(self, caller: Caller, t: int | None = None) -> Desk:
+        """Return where a caller quotes and asks, at a round or following the data."""
+        return Desk(self, caller, t)
 
     def weigh(self, caller: Caller, characters: int) -> None:
         """Rate limit the characters of long queries, because parsing them is work."""
@@ -198,15 +175,10 @@ class Service:
             self._long.take(caller.name)
             self._long.owe(caller.name, characters - 1)
 
-    def _parse(self, caller: Caller, query: Query | str) -> Query:
-        if not isinstance(query, str):
-            return query
-        self.weigh(caller, len(query))
-        return query_of(query)
-
-    def _owe(self, caller: Caller, asked: Sequence[Query]) -> None:
-        """Count a request with many queries as many requests."""
-        self.rates.owe(caller.name, sum(map(_size, asked)) - 1)
+    def count_claims(self, caller: Caller, count: int) -> None:
+        """Rate limit what is registered, in full: it is free, and the ledger grows by it."""
+        self._claims.take(caller.name)
+        self._claims.owe(caller.name, count - 1)
 
     # ---------------------------------------------------------------------------------- verifying
 
@@ -222,6 +194,81 @@ class Service:
 
     def _verified(self, _: asyncio.Future[Verification]) -> None:
         self._verifying = None
+
+
+class Desk:
+    """The one way to ask a service: a caller's session, behind the limits of every interface.
+
+    It has the methods of a session, which gets all ``options`` unchanged.
+    """
+
+    def __init__(self, service: Service, caller: Caller, t: int | None) -> None:
+        self._service, self._caller = service, caller
+        self._session = service.session(caller).at(t)
+
+    def quote(self, query: Query | str, **options: Any) -> Quote | SurpriseQuote:
+        """Return the cost and the width of an answer; free, and reads no record."""
+        asked = self._parse(query)
+        self._owe([asked])
+        quote: Quote | SurpriseQuote = self._session.quote(asked, **options)
+        return quote
+
+    def ask(self, query: Query | str, **options: Any) -> Result:
+        """Charge and answer."""
+        asked = self._parse(query)
+        with self._turn([asked]):
+            result: Result = self._session.ask(asked, **options)
+        return result
+
+    def ask_many(self, queries: Sequence[Query | str], **options: Any) -> tuple[Result, ...]:
+        """Answer all at one round, or none; each counts as one request."""
+        asked = self._parse_all(queries)
+        with self._turn(asked):
+            return self._session.ask_many(asked, **options)
+
+    def register(
+        self, queries: Sequence[Query | str], *, share: object = None
+    ) -> tuple[Registered, ...]:
+        """Claim intervals for questions; each counts as one request.
+
+        A declared share is taken from all analysts, so that a caller with a limit has none.
+        """
+        asked = self._parse_all(queries)
+        if share is not None and self._session.limit is not None:
+            reason = "a declared share is taken from all analysts, and your spending is limited"
+            raise AccessDenied(reason, "register without a share", 403)
+        self._service.count_claims(self._caller, len(asked))
+        self._owe(asked)
+        return self._session.register(asked, share=share)
+
+    def _parse_all(self, queries: Sequence[Query | str]) -> list[Query]:
+        if not 1 <= len(queries) <= MOST_QUERIES:
+            raise InvalidInput("queries", f"1 to {MOST_QUERIES:,} queries", len(queries))
+        return [self._parse(query) for query in queries]
+
+    def _parse(self, query: Query | str) -> Query:
+        if not isinstance(query, str):
+            return query
+        self._service.weigh(self._caller, len(query))
+        return query_of(query)
+
+    def _owe(self, asked: Sequence[Query]) -> None:
+        """Count a request with many queries as many requests."""
+        self._service.rates.owe(self._caller.name, sum(map(_size, asked)) - 1)
+
+    @contextmanager
+    def _turn(self, asked: Sequence[Query]) -> Iterator[None]:
+        """Limit the number of running asks that evaluate a model or read the records many times.
+
+        They take processes and minutes. A turn lasts until the answer is released, so that free
+        turns do not reveal how long an evaluation took.
+        """
+        self._owe(asked)
+        if not any(map(_is_slow, asked)):
+            yield
+            return
+        with self._service.slow_asks.one(self._caller.analyst):
+            yield
 
 
 def check_role(caller: Caller, needed: Role) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import math
 import re
 import secrets
 import threading
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from surehold import files
-from surehold.checks import check_share
+from surehold.checks import check_number, check_share
 from surehold.display import Shown
 from surehold.errors import AccessDenied, InvalidInput, StorageFailed, SureholdError
 from surehold.locks import waiting_lock
@@ -40,13 +39,16 @@ _NOBODY = hashlib.sha256(b"").hexdigest()
 _ASK_FOR_ONE = "ask the custodian for one (surehold token create)"
 
 State: TypeAlias = Literal["valid", "expired", "revoked"]
+Unit: TypeAlias = Literal["share", "bits"]
+_MOST: dict[Unit, float] = {"share": 1.0, "bits": 1e6}
 
 
 @dataclass(frozen=True, repr=False)
 class Token(Shown):
     """The stored part of a token, without its text. Times are text, in UTC.
 
-    ``limit`` is the share of the budget that its analyst may spend in all.
+    ``limit`` is what its analyst may spend in all: a share of the budget or, under the surprise
+    guard, a number of bits; ``unit`` says which.
     """
 
     id: str
@@ -56,6 +58,7 @@ class Token(Shown):
     created: str
     expires: str | None
     revoked: str | None
+    unit: Unit = "share"
 
     def state(self, now: float) -> State:
         """Whether it is valid at a time."""
@@ -66,7 +69,8 @@ class Token(Shown):
         return "valid"
 
     def __str__(self) -> str:
-        limit = "" if self.limit is None else f", up to {self.limit:.4g} of the budget"
+        of = "of the budget" if self.unit == "share" else "bits"
+        limit = "" if self.limit is None else f", up to {self.limit:.4g} {of}"
         until = "" if self.expires is None else f", until {self.expires}"
         return f"{self.id}  {self.role} {self.analyst!r}{limit}{until}"
 
@@ -78,11 +82,17 @@ class _Line:
 
 
 class TokenBook:
-    """The tokens of a dataset, in a file; a change takes effect with the next request."""
+    """The tokens of a dataset, in a file; a change takes effect with the next request.
 
-    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
+    Its ``guard`` says what new limits are counted in.
+    """
+
+    def __init__(
+        self, folder: Path, clock: Callable[[], float] = time.time, guard: str = "noise"
+    ) -> None:
         self._path, self._lock = folder / FILE, folder / _LOCK
         self._clock = clock
+        self._unit: Unit = "share" if guard == "noise" else "bits"
         self._mutex = threading.Lock()
         self._was_there = False
         self._seen: tuple[int, int, int] | None = None
@@ -109,8 +119,11 @@ class TokenBook:
         check_text("analyst", analyst)
         if role not in ROLES:
             raise InvalidInput("role", f"one of {', '.join(ROLES)}", role)
-        if limit is not None:
+        if limit is not None and self._unit == "share":
             check_share("limit", limit)
+        elif limit is not None:
+            required = "a number of bits, above 0 and up to 10^6"
+            check_number("limit", limit, required, lambda x: 0.0 < x <= _MOST["bits"])
         if limit is not None and role == "viewer":
             raise InvalidInput("limit", "left out for a viewer, who cannot spend", limit)
         if seconds is not None and not 0.0 < seconds < 1e10:
@@ -125,13 +138,14 @@ class TokenBook:
             created=when(now),
             expires=None if seconds is None else when(now + seconds),
             revoked=None,
+            unit=self._unit,
         )
         with waiting_lock(self._lock):
             self._write({**self._read(), number: _Line(token, _hash(secret))})
         return token, f"hf_{number}_{secret}"
 
     def limit_of(self, analyst: str) -> float | None:
-        """Return the share that an analyst may spend: the smallest of their valid tokens."""
+        """Return what an analyst may spend: the smallest limit of their valid tokens."""
         limits = [
             line.token.limit
             for line in self._read().values()
@@ -226,7 +240,7 @@ def _line(kept: Mapping[str, Any]) -> _Line:
     token = Token(**values)
     limit = token.limit
     good = isinstance(digest, str) and len(digest) == 64 and token.role in ROLES
-    if not good or not (limit is None or (math.isfinite(limit) and 0.0 < limit <= 1.0)):
+    if not good or not (limit is None or 0.0 < limit <= _MOST[token.unit]):
         raise ValueError("not a token")
     for text in (token.created, token.expires, token.revoked):
         if text is not None and datetime.fromisoformat(text).tzinfo is not UTC:

@@ -2,16 +2,30 @@
 
 from surehold.data.model_store import KeptModel
 from surehold.session.dataset import Appended, Dataset, Verification, create, open
+from surehold.session.outcomes import (
+    AnalystSpending,
+    BitsLimit,
+    DecisionOutcome,
+    LadderOutcome,
+    NumberOutcome,
+    Outcome,
+    Registered,
+    SelectionOutcome,
+    SurpriseQuote,
+    SurpriseStatus,
+    TableOutcome,
+)
 from surehold.session.outlook import Outlook, Pace
 from surehold.session.overview import Growth, Round, Status
 from surehold.session.quotes import Budget, Quote, SpendingLimit
+from surehold.session.recorded_results import RESULTS
 from surehold.session.results import (
-    RESULTS,
     Answer,
     Cell,
     Choice,
     Estimate,
     Fitted,
+    NoisyResult,
     Result,
     Table,
     Verdict,
@@ -22,27 +36,39 @@ from surehold.session.transcript import Page, Transcript
 
 __all__ = [
     "RESULTS",
+    "AnalystSpending",
     "Answer",
     "Appended",
+    "BitsLimit",
     "Budget",
     "Cell",
     "Choice",
     "Dataset",
+    "DecisionOutcome",
     "Estimate",
     "Fitted",
     "Growth",
     "KeptModel",
+    "LadderOutcome",
+    "NoisyResult",
+    "NumberOutcome",
+    "Outcome",
     "Outlook",
     "Pace",
     "Page",
     "Quote",
+    "Registered",
     "Result",
     "Round",
     "Scorer",
+    "SelectionOutcome",
     "Session",
     "SpendingLimit",
     "Status",
+    "SurpriseQuote",
+    "SurpriseStatus",
     "Table",
+    "TableOutcome",
     "Transcript",
     "Verdict",
     "Verification",

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from surehold.checks import check_share
 from surehold.errors import BudgetExhausted, NotReady
 from surehold.ledger.draft import Draft
+from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.tables import Spent
 from surehold.ledger.view import Asked, Found, Room, View
 from surehold.mechanisms import to_float
-from surehold.queries import Derived, Query
+from surehold.queries import Derived, Form, Query
 from surehold.session.keys import check_list_key, check_rounds, find_keyed
+from surehold.session.outcomes import BitsLimit
 from surehold.session.questions import Question, cost_of
 from surehold.session.quotes import Quote, SpendingLimit
 from surehold.session.refusals import refusal
@@ -47,7 +49,7 @@ class Admission:
         """What is left for all analysts, or within this analyst's limit."""
         return view.room() if self._most is None else view.room_within(self._most, self._analyst)
 
-    def limit(self) -> SpendingLimit | None:
+    def limit(self) -> SpendingLimit | BitsLimit | None:
         """What the analyst may spend in all, has spent, and has left; None without a limit."""
         if self._most is None:
             return None
@@ -65,7 +67,7 @@ class Admission:
 
     def refusal(self, view: View, t: int, questions: Iterable[Question]) -> BudgetExhausted:
         """The error for questions that do not fit together at round t."""
-        forms = [question.form for question in questions]
+        forms = [question.form for question in questions if isinstance(question.form, Form)]
         return refusal(view, self.room(view), t, forms, self._analyst)
 
     def decide(
@@ -87,23 +89,58 @@ class Admission:
         check_list_key(view, list_key, questions)
         keyed = [find_keyed(view, question.key, question.canonical) for question in questions]
         if t is None:
-            t = 0 if all(keyed) else view.policy.round_for(records, held)
+            t = 0 if all(keyed) else view.rules.round_for(records, held)
         asked = [
             (question.canonical, t if entry is None else int(entry.read()["round"]))
             for question, entry in zip(questions, keyed, strict=True)
         ]
         check_rounds(questions, asked)
-        found = view.find(asked)
+        found = self._sufficient(view.find(asked), asked, questions, keyed)
         due: dict[Asked, Question] = {}
         for one, question in zip(asked, questions, strict=True):
-            if one not in found.answers:
-                due.setdefault(one, question)
+            if one not in found.answers and one not in due:
+                charge = found.charges.get(one)
+                due[one] = question if charge is None else self._as_charged(question, charge)
         unpaid = [question for one, question in due.items() if one not in found.charges]
-        if unpaid and not view.fits(t, *cost_of(unpaid), self.room(view)):
-            raise self.refusal(view, t, unpaid)
+        if unpaid:
+            self._check_fits(view, t, unpaid)
         pairs = enumerate(zip(questions, keyed, strict=True))
         new_keys = {i for i, (question, entry) in pairs if question.key and entry is None}
         return Step(head, t, asked, found, due, new_keys)
+
+    def _sufficient(
+        self,
+        found: Found,
+        asked: Sequence[Asked],
+        questions: Sequence[Question],
+        keyed: Sequence[Entry | None],
+    ) -> Found:
+        """What is found, without answers that do not say all that is asked; of noise all do."""
+        return found
+
+    def is_less(
+        self, questions: Sequence[Question], step: Step, answered: Mapping[Asked, Entry]
+    ) -> bool:
+        """Whether a charge from before was answered, and that says less than is asked now."""
+        return False
+
+    def charges_first(self, step: Step) -> bool:
+        """Whether charges come before answers even if the numbers of these are known."""
+        return False
+
+    def _as_charged(self, question: Question, charge: Entry) -> Question:
+        """A question as it was charged, whatever is expected of it now."""
+        return question
+
+    def _check_fits(self, view: View, t: int, unpaid: Sequence[Question]) -> None:
+        """Refuse questions that do not fit what is left."""
+        if not view.fits(t, *cost_of(unpaid), self.room(view)):
+            raise self.refusal(view, t, unpaid)
+
+    def check_charged(
+        self, draft: Draft, new: Iterable[Asked], charges: Mapping[Asked, Entry]
+    ) -> None:
+        """Refuse new charges that do not fit after all; under noise they are what was decided."""
 
     def confirm(
         self, draft: Draft, questions: Sequence[Question], step: Step, list_key: str | None
@@ -113,7 +150,7 @@ class Admission:
             return step
         return self.decide(draft, questions, t=step.t, list_key=list_key)
 
-    def quote(self, query: Query, questions: Sequence[Question], held: int | None) -> Quote:
+    def quote(self, query: Query, questions: Sequence[Question], held: int | None) -> Any:
         """What a query would cost now, and how wide its answer would be."""
         ledger, policy = self._ledger, self._ledger.policy
         with ledger.store.lock:
@@ -133,14 +170,15 @@ class Admission:
                     reason, more = str(refused), refused.more_records
             price, slots = cost_of(fresh)
             left, unit = room.filter.remaining(t), policy.unit_charge(t)
-            is_derived = isinstance(query, Derived)
+            is_derived, first = isinstance(query, Derived), questions[0].form
+            assert isinstance(first, Form)
             return Quote(
                 query=query.canonical,
                 round=t,
                 charge=to_float(price * unit),
                 price=price,
                 counts_for=slots,
-                width=None if is_derived else policy.widths.of_form(questions[0].form, t),
+                width=None if is_derived else policy.widths.of_form(first, t),
                 allowed=reason is None,
                 recorded=not fresh,
                 reason=reason,

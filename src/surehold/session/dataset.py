@@ -23,9 +23,10 @@ from surehold.display import Shown
 from surehold.errors import InvalidInput, LedgerCorrupt, StorageFailed
 from surehold.formatting import several
 from surehold.ledger.ledger import FILE, WITNESS, Ledger
+from surehold.ledger.policy import Policy, Rules
 from surehold.ledger.replay import replay
 from surehold.ledger.witness import Witness
-from surehold.mechanisms import NoiseSource, system_noise, to_float
+from surehold.mechanisms import NoiseSource, system_noise
 from surehold.planning import Plan
 from surehold.queries import Schema
 from surehold.session.keys import check_text
@@ -58,7 +59,12 @@ class Appended(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Verification(Shown):
-    """Everything was replayed and found right."""
+    """Everything was replayed and found right.
+
+    ``spent`` is in mu^2 of the record that is exposed most or, under the surprise guard, in bits.
+    ``recomputed`` counts the answers that were computed again from the records, which noise does
+    not allow, nor a model that is not kept.
+    """
 
     name: str
     entries: int
@@ -66,13 +72,16 @@ class Verification(Shown):
     answers: int
     segments: int
     spent: float
+    recomputed: int
     head: str
     strays: tuple[str, ...]
 
     def __str__(self) -> str:
         stray = ""
+        if self.recomputed:
+            stray = f"; {several(self.recomputed, 'outcome')} computed again from the records"
         if self.strays:
-            stray = f"; passed over: {several(len(self.strays), 'file')} that no entry names"
+            stray += f"; passed over: {several(len(self.strays), 'file')} that no entry names"
         return (
             f"{self.name}: {several(self.entries, 'entry')}, "
             f"{several(self.records, 'record')} in {several(self.segments, 'segment')}, "
@@ -120,7 +129,7 @@ class Dataset(Overview):
     @property
     def present_round(self) -> int:
         """The round of the plan that is nearest to the present size: what a quote is for."""
-        return self._ledger.policy.nearest_round(self.n)
+        return self._ledger.rules.nearest_round(self.n)
 
     @property
     def last_entry(self) -> int:
@@ -205,7 +214,8 @@ class Dataset(Overview):
     ) -> Session:
         """A way to ask.
 
-        A ``limit`` is the share of the whole budget, up to 1, that this analyst may spend in all.
+        A ``limit`` is the share of the whole budget, up to 1, that this analyst may spend in all;
+        under the surprise guard, the number of bits.
         The promise counts all analysts together, whatever their limits.
 
         With ``fixed_time`` an answer is released at a time that the query and the number of records
@@ -237,7 +247,8 @@ class Dataset(Overview):
             records=replayed.state.records,
             answers=replayed.state.answers,
             segments=len(replayed.segments),
-            spent=to_float(replayed.state.spent),
+            spent=self._spent(replayed.state.spent),
+            recomputed=replayed.recomputed,
             head=replayed.head,
             strays=tuple(sorted(path.name for path in folder.iterdir() if path.name not in named)),
         )
@@ -261,22 +272,26 @@ class Dataset(Overview):
 def create(
     path: str | Path,
     *,
-    plan: Plan | Mapping[str, Any] | str | Path,
+    plan: Plan | Mapping[str, Any] | str | Path | None = None,
+    beta: object = None,
+    claims: int | None = None,
+    limit: object = None,
     columns: Mapping[str, str] | None = None,
     like: Any = None,
 ) -> Dataset:
-    """A new dataset in a folder of its own, bound to its plan.
+    """A new dataset in a folder of its own, bound to its guard.
+
+    Give ``beta`` alone for the surprise guard: no plan, no noise, and what surprises costs bits.
+    ``claims`` is how many intervals you expect to claim (20 if you do not say), and ``limit`` the
+    most bits that all analysts together may spend, if there is to be a limit. Give a ``plan`` for
+    the noise guard; it may be the path of a file that ``surehold plan --json`` wrote.
 
     Say the ``columns`` (int, float, bool, str) or give a file or table ``like`` which records will
-    come; with both, ``columns`` corrects what the sample seems to hold. ``plan`` may be the path of
-    a file that ``surehold plan --json`` wrote.
+    come; with both, ``columns`` corrects what the sample seems to hold.
     """
     target = Path(path).absolute()
+    rules = _rules_of(plan, beta, claims, limit)
     schema = _schema_of(columns, like)
-    from surehold.planning.certified import check_certified  # it loads scipy, which open() need not
-
-    checked = plan_of(plan)
-    check_certified(checked)
     _check_vacant(target)
     # Built beside its place and moved there whole, so that it is never seen half made.
     making = target.parent / f".{target.name}.creating-{uuid.uuid4().hex}"
@@ -285,13 +300,39 @@ def create(
         with files.stored(doing, kept=False):
             files.make_folder(making)  # anyone who can read records can void the promise
             files.make_folder(making / segments.FOLDER)
-            Ledger.create(making, uuid.uuid4().hex, checked, schema)
+            Ledger.create(making, uuid.uuid4().hex, rules, schema)
             files.sync_folder(making)
         files.name_files({making: target}, doing)
     finally:
         with contextlib.suppress(OSError):
             shutil.rmtree(making)
     return Dataset(target)
+
+
+def _rules_of(
+    plan: Plan | Mapping[str, Any] | str | Path | None,
+    beta: object,
+    claims: int | None,
+    limit: object,
+) -> Rules:
+    """The guard that a custodian asks for; it loads SciPy, which opening need not."""
+    if (plan is None) == (beta is None):
+        required = "given by one of plan (noise) and beta (surprise)"
+        got = "neither" if plan is None else "both"
+        hint = "beta=0.05, or --beta 0.05, makes a dataset with the surprise guard, without a plan"
+        raise InvalidInput("the guard", required, got, hint)
+    if plan is None:
+        from surehold.ledger.surprise_policy import SurprisePolicy
+
+        return SurprisePolicy.of(beta, claims, limit)
+    for name, value in (("claims", claims), ("limit", limit)):
+        if value is not None:
+            raise InvalidInput(name, "left out with a plan: it is for the surprise guard", value)
+    from surehold.planning.certified import check_certified
+
+    checked = plan_of(plan)
+    check_certified(checked)
+    return Policy(checked)
 
 
 def open(path: str | Path) -> Dataset:

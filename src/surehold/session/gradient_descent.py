@@ -41,8 +41,8 @@ def fit(
 
     gradients = data.gradients(form, t)
     sigma, size = policy.mechanism.sigma, gradients.size
-    for_moments = form.answers // _SHARE
-    steps = GaussianVector.within(sigma, size, form.steps, form.answers - for_moments)
+    for_moments = form.price // _SHARE
+    steps = GaussianVector.within(sigma, size, form.steps, form.price - for_moments)
     cost = form.steps * steps.charge(t)
     moments = None
     if for_moments:

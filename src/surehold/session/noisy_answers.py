@@ -11,6 +11,7 @@ from surehold.ledger.answer_entries import choice_body, fit_body, numbers_body
 from surehold.ledger.policy import Policy
 from surehold.mechanisms import NoiseSource
 from surehold.queries import (
+    CheckedQuery,
     FitForm,
     Form,
     ModelMeasure,
@@ -20,12 +21,15 @@ from surehold.queries import (
 )
 
 
-def names_model(form: Form) -> bool:
+def names_model(form: CheckedQuery) -> bool:
     """Whether a model is asked about, or fitted: their time depends most on records."""
     if isinstance(form, FitForm):
         return True
-    parts = (part for source in form.sources for part in parts_of(source))
-    return any(isinstance(part, ModelMeasure | ModelPairs) for part in parts)
+    return any(
+        isinstance(part, ModelMeasure | ModelPairs)
+        for source in form.sources
+        for part in parts_of(source)
+    )
 
 
 def draw_body(

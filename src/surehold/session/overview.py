@@ -12,6 +12,7 @@ from surehold.formatting import percent, several, share_spent, width
 from surehold.ledger.ledger import Ledger
 from surehold.mechanisms import to_float
 from surehold.planning import Plan
+from surehold.session.outcomes import SurpriseStatus
 from surehold.session.outlook import Outlook, outlook
 from surehold.session.quotes import Budget
 from surehold.session.results import when
@@ -26,6 +27,7 @@ class Status(Shown):
     is that of a query asked now, None if none may be; ``next_round`` the next of a fixed schedule.
     """
 
+    guard: str = field(default="noise", init=False)
     name: str
     dataset: str
     columns: Mapping[str, str]
@@ -152,8 +154,25 @@ class Overview:
         """What the rest of the budget buys: now, evenly from now on, or at the end."""
         return outlook(self._ledger)
 
-    def status(self) -> Status:
+    def _spent(self, units: int) -> float:
+        """What was spent, in mu^2 or, under the surprise guard, in bits."""
+        if self._ledger.rules.guard == "noise":
+            return to_float(units)
+        from surehold.ledger.surprise_policy import to_bits  # loads SciPy
+
+        return to_bits(units)
+
+    @property
+    def guard(self) -> str:
+        """How the dataset is protected: noise or surprise."""
+        return self._ledger.rules.guard
+
+    def status(self) -> Status | SurpriseStatus:
         """Where it stands, in numbers."""
+        if self.guard == "surprise":
+            from surehold.session.surprise_status import surprise_status  # loads SciPy
+
+            return surprise_status(self._ledger)
         ledger, policy = self._ledger, self._ledger.policy
         state = ledger.refresh()
         current, advice = None, None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from surehold.errors import InvalidInput
+from surehold.errors import InvalidInput, WrongGuard
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.view import Asked
 from surehold.queries import (
@@ -14,6 +14,7 @@ from surehold.queries import (
     CustomStatistic,
     Derived,
     DerivedNumber,
+    Expectation,
     Form,
     Gate,
     Query,
@@ -24,7 +25,11 @@ from surehold.queries import (
 )
 from surehold.queries.statistical import check_length
 
-_MOST_FORMS = 4096
+if TYPE_CHECKING:
+    from surehold.mechanisms.outcomes.base import Asking
+
+_MOST_FORMS = 16_384
+F = TypeVar("F")
 
 
 @dataclass(frozen=True)
@@ -34,8 +39,8 @@ class Question:
     ``whole`` numbers the query that it is, or that it is a part of, among those asked together.
     """
 
-    query: Charged
-    form: Form
+    query: Query
+    form: Form | Asking
     key: str | None
     whole: int = 0
 
@@ -50,7 +55,9 @@ class Questions:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._forms: dict[str, Form] = {}  # of queries that were checked before
+        # Of queries that were checked before:
+        self._forms: dict[str, Form] = {}
+        self._askings: dict[str, Asking] = {}
 
     def query(self, query: object) -> Query:
         """The query that is asked, or whose text is, with registered statistics filled in."""
@@ -90,23 +97,55 @@ class Questions:
             case _:
                 return query
 
-    def question(self, query: Query, key: str | None, whole: int = 0) -> Question:
-        """A query that is charged, checked, with the caller's key."""
+    def question(
+        self, query: Query, key: str | None, whole: int = 0, asked: Expectation | None = None
+    ) -> Question:
+        """A query that is charged, checked, with the caller's key, and how it is asked."""
+        if self._ledger.rules.guard == "surprise":
+            return Question(query, self._asking(query, asked), key, whole)
         assert isinstance(query, Charged)
         form = self._forms.get(query.canonical)
         if form is None:
             if not isinstance(query, Select):  # which sees to it by itself
-                check_length(
-                    query
-                )  # a part may be longer than the whole; replay has to read it back
+                check_length(query)  # a part may be longer than the whole
             form = query.form(self._ledger.schema)
             self._ledger.policy.check_covers(form)
             self._ledger.check_registered(form)
             if isinstance(query, Statistical):  # asked most; forms of models hold the models
-                if len(self._forms) >= _MOST_FORMS:
-                    self._forms.clear()
-                self._forms[query.canonical] = form
+                _keep(self._forms, query.canonical, form)
         return Question(query, form, key, whole)
+
+    def _asking(self, query: Query, asked: Expectation | None) -> Asking:
+        """A query as the surprise guard asks it."""
+        known = self._askings.get(query.canonical)
+        if known is not None:
+            return known if asked is None else replace(known, asked=asked)
+        if not isinstance(query, Select):  # which sees to it by itself
+            check_length(query)
+        asking = self._ledger.surprise.ask_for(query, self._ledger.schema, asked or Expectation())
+        self._ledger.check_registered(asking)
+        if asked is None and isinstance(query, Statistical):  # asked most
+            _keep(self._askings, query.canonical, asking)
+        return asking
+
+    def expectation(self, expect: object, within: object, doubt: object) -> Expectation | None:
+        """What a caller expects; None if nothing is said, and refused under noise."""
+        if expect is None and within is None and doubt is None:
+            return None
+        asked = Expectation.of(expect, within, doubt)
+        if self._ledger.rules.guard == "noise":
+            raise WrongGuard("an expectation (expect, within, doubt)", "surprise")
+        return asked
+
+    def parts(self, query: Query) -> list[Query]:
+        """What is asked of the records: a query, or what it is derived from under noise."""
+        return [query] if self._ledger.rules.guard == "surprise" else [*leaves_of(query)]
+
+
+def _keep(known: dict[str, F], canonical: str, form: F) -> None:
+    if len(known) >= _MOST_FORMS:
+        known.clear()
+    known[canonical] = form
 
 
 def leaves_of(query: Query) -> list[Charged]:
@@ -126,6 +165,6 @@ def by_round(due: Mapping[Asked, Question]) -> dict[int, dict[Asked, tuple[Sourc
 
 
 def cost_of(questions: Iterable[Question]) -> tuple[int, int]:
-    """The price of questions, and how many answers they count for."""
-    forms = [question.form for question in questions]
+    """The price of questions, and how many answers they count for, under noise."""
+    forms = [question.form for question in questions if isinstance(question.form, Form)]
     return sum(form.price for form in forms), sum(form.slots for form in forms)

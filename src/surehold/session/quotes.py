@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from surehold import formatting
 from surehold.display import Shown
+from surehold.session.outcomes import Outcome
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,6 +98,18 @@ class Quote(Shown):
             f"{f'{width} ' if width else ''}at n = {self.round:,}, {cost}; "
             f"{formatting.several(self.answers_left, 'answer')} left at this round"
         )
+
+
+def describe_left(session: Any, result: Any) -> str | None:
+    """What a session, local or remote, has left after a result; None if nothing is limited."""
+    limit = session.limit
+    if isinstance(result, Outcome):
+        return None if limit is None else f"{limit}, your limit"
+    # A recorded answer says what was left then, and not what a limit leaves.
+    is_new = limit is None and not result.recorded
+    more = result.answers_left if is_new else session.answers_left(result.round)
+    left = formatting.several(more, "answer")
+    return f"{left} left at n = {result.round:,}; {limit or session.budget}"
 
 
 def _display_shares(spending: Budget | SpendingLimit) -> dict[str, str]:

@@ -12,7 +12,9 @@ from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
 from surehold.mechanisms import to_float
 from surehold.queries import Fit, GroupMeans, NumberForm, Reading, SelectForm, form_of, query_of
+from surehold.session.outcomes import OUTCOMES
 from surehold.session.results import (
+    NOISY_RESULTS,
     Answer,
     Cell,
     Choice,
@@ -24,9 +26,18 @@ from surehold.session.results import (
     when,
 )
 
+RESULTS: Mapping[str, type[Result]] = MappingProxyType(
+    {kind.kind: kind for kind in (*NOISY_RESULTS, *OUTCOMES)}
+)
+"""Every class of result, by the ``kind`` that its dictionaries carry."""
+
 
 def result_of(entry: Entry, ledger: Ledger, recorded: bool) -> Result:
     """The result that an entry of the ledger holds."""
+    if ledger.rules.guard == "surprise":
+        from surehold.session.recorded_outcomes import outcome_of  # loads SciPy
+
+        return outcome_of(entry, ledger, recorded)
     plan = ledger.plan
     try:
         body = body_of(entry)

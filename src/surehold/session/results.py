@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any, Literal
 
 from surehold import formatting
@@ -24,24 +23,17 @@ class Result(Shown):
 
     ``kind`` names the class in dictionaries, so that readers need not guess it from the fields.
     ``query`` is the query in canonical form and ``text`` as it was written. ``round`` is the size
-    of the snapshot. ``charge`` is what it cost, and ``remaining`` what it left, in mu^2 of the
-    record that is exposed most; ``price`` is the charge in answers at that round. ``recorded`` is
-    True if it had been given before and cost nothing now. ``display`` has the numbers as text,
-    rounded to the safe side.
+    of the snapshot. ``recorded`` is True if it had been given before and cost nothing now.
+    ``display`` has the numbers as text, rounded to the safe side.
     """
 
     kind: str = field(init=False)
     query: str
     text: str
     round: int
-    certificate: str
     theorem: str
     beta: float
     assumptions: tuple[str, ...]
-    charge: float
-    price: int
-    remaining: float
-    answers_left: int
     analyst: str
     time: str
     entry: int
@@ -68,15 +60,7 @@ class Result(Shown):
         return "\n".join([str(self), *self._sentences()])
 
     def _sentences(self) -> list[str]:
-        return [
-            f"query       {_shortened(self.query)}",
-            *self._about_width(),
-            self._promise(),
-            f"by          {self.certificate} ({self.theorem})",
-            f"cost        {self._cost()}; {self.remaining:.4g} is left, "
-            f"enough for {formatting.several(self.answers_left, 'answer')} at this round",
-            *(f"if          {sentence}" for sentence in self.assumptions),
-        ]
+        raise NotImplementedError
 
     def _display(self) -> dict[str, Any]:
         return {"confidence": formatting.percent(self.beta)}
@@ -86,6 +70,34 @@ class Result(Shown):
             f"holds       with probability {self.display['confidence']}, for all answers of the "
             "analysis together"
         )
+
+
+@dataclass(frozen=True, repr=False)
+class NoisyResult(Result):
+    """What every result of a noise guard has.
+
+    ``charge`` is what it cost, and ``remaining`` what it left, in mu^2 of the record that is
+    exposed most; ``price`` is the charge in answers at that round.
+    """
+
+    certificate: str
+    charge: float
+    price: int
+    remaining: float
+    answers_left: int
+
+    __hash__ = Result.__hash__
+
+    def _sentences(self) -> list[str]:
+        return [
+            f"query       {_shortened(self.query)}",
+            *self._about_width(),
+            self._promise(),
+            f"by          {self.certificate} ({self.theorem})",
+            f"cost        {self._cost()}; {self.remaining:.4g} is left, "
+            f"enough for {formatting.several(self.answers_left, 'answer')} at this round",
+            *(f"if          {sentence}" for sentence in self.assumptions),
+        ]
 
     def _about_width(self) -> list[str]:
         return []
@@ -98,7 +110,7 @@ class Result(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Answer(Result):
+class Answer(NoisyResult):
     """A value and how far it can be from the population's, jointly with all other answers.
 
     ``interval`` is (low, high); ``width`` the half-width, the larger side if they differ; ``range``
@@ -116,7 +128,7 @@ class Answer(Result):
     __hash__ = Result.__hash__
 
     def _display(self) -> dict[str, Any]:
-        digits = _decimals(self.width, self.range[1] - self.range[0])
+        digits = formatting.decimals(self.width, self.range[1] - self.range[0])
         return {
             **super()._display(),
             "value": formatting.plain(self.value, digits),
@@ -158,7 +170,7 @@ class Cell(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Table(Result):
+class Table(NoisyResult):
     """A number for every cell, all of whose intervals hold together.
 
     ``width`` is the largest half-width of a cell, None where they differ from cell to cell.
@@ -172,18 +184,11 @@ class Table(Result):
     __hash__ = Result.__hash__
 
     def __str__(self) -> str:
-        shown, texts = self.cells[:_SHOWN_CELLS], self.display["cells"]
-        wide = max(len(cell.label) for cell in shown)
-        lines = [f"{cell.label:{wide}}  {text}" for cell, text in zip(shown, texts, strict=True)]
-        if len(self.cells) > _SHOWN_CELLS:
-            more = len(self.cells) - _SHOWN_CELLS
-            lines.append(f"... {more:,} more: all are in .cells, and in JSON")
-        return "\n".join([*lines, f"n = {self.round:,}"])
+        return "\n".join([*cells_text(self.cells, self.display["cells"]), f"n = {self.round:,}"])
 
     def _display(self) -> dict[str, Any]:
-        digits = _digits(self.cells)
-        shown = tuple(cell.shown(digits) for cell in self.cells[:_SHOWN_CELLS])
-        texts = {**super()._display(), "value": f"{len(self.cells):,} cells", "cells": shown}
+        texts = {"value": f"{len(self.cells):,} cells", "cells": shown_cells(self.cells)}
+        texts |= super()._display()
         if self.width is not None:
             texts["width"] = f"± {formatting.width(self.width)} each"
         return texts
@@ -197,12 +202,7 @@ class Table(Result):
         return str(self)
 
     def __getitem__(self, label: object) -> Cell:
-        for cell in self.cells:
-            if cell.label == str(label):
-                return cell
-        labels = ", ".join(cell.label for cell in self.cells[:_LISTED])
-        dots = ", ..." if len(self.cells) > _LISTED else ""
-        raise InvalidInput("the cell", f"one of the table's: {labels}{dots}", label)
+        return find_cell(self.cells, label)
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
@@ -217,7 +217,7 @@ class Table(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class Estimate(Result):
+class Estimate(NoisyResult):
     """A number that follows from other answers, with the interval that follows from theirs.
 
     Both are None if it is undetermined: the answers leave open whether there is such a number.
@@ -240,7 +240,9 @@ class Estimate(Result):
         if self.value is None or self.interval is None:
             return {**super()._display(), "value": "undetermined"}
         span = self.range[1] - self.range[0]
-        digits = _decimals(max(0.5 * (self.interval[1] - self.interval[0]), 1e-9 * span), span)
+        digits = formatting.decimals(
+            max(0.5 * (self.interval[1] - self.interval[0]), 1e-9 * span), span
+        )
         return {
             **super()._display(),
             "value": formatting.plain(self.value, digits),
@@ -249,7 +251,7 @@ class Estimate(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class Verdict(Result):
+class Verdict(NoisyResult):
     """Whether a number is at least, or at most, a limit: pass, fail or undecided.
 
     It passes if its whole interval does, and fails if none of it does.
@@ -274,7 +276,7 @@ class Verdict(Result):
         wanted = f"{self.verdict}: {self.side.replace('_', ' ')} {self.limit:g} wanted"
         if self.value is None or self.interval is None:
             return {**super()._display(), "value": f"{wanted}, and it is undetermined"}
-        digits = _decimals(max(0.5 * (self.interval[1] - self.interval[0]), 1e-9), 1.0)
+        digits = formatting.decimals(max(0.5 * (self.interval[1] - self.interval[0]), 1e-9), 1.0)
         return {
             **super()._display(),
             "value": f"{wanted}, {formatting.plain(self.value, digits)}",
@@ -283,7 +285,7 @@ class Verdict(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class Choice(Result):
+class Choice(NoisyResult):
     """The candidate that was chosen: ``name`` and, counted from 0, ``index``.
 
     Its expected loss exceeds that of the best candidate by at most ``width``, or its expected score
@@ -317,7 +319,7 @@ class Choice(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class Fitted(Result):
+class Fitted(NoisyResult):
     """A linear model that was fitted: its coefficients, in the units of the features.
 
     ``model`` is logistic or linear. Nothing is promised of the coefficients. ``predictor`` is the
@@ -351,10 +353,35 @@ class Fitted(Result):
         )
 
 
-RESULTS: Mapping[str, type[Result]] = MappingProxyType(
-    {kind.kind: kind for kind in (Answer, Table, Estimate, Verdict, Choice, Fitted)}
-)
-"""Every class of result, by the ``kind`` that its dictionaries carry."""
+NOISY_RESULTS = (Answer, Table, Estimate, Verdict, Choice, Fitted)
+"""Every class of result under the noise guard."""
+
+
+def shown_cells(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """The cells that a person reads, as text."""
+    digits = _digits(cells)
+    return tuple(cell.shown(digits) for cell in cells[:_SHOWN_CELLS])
+
+
+def cells_text(cells: Sequence[Cell], texts: Any) -> list[str]:
+    """A line for each cell that is shown, with its label."""
+    shown = cells[:_SHOWN_CELLS]
+    wide = max(len(cell.label) for cell in shown)
+    lines = [f"{cell.label:{wide}}  {text}" for cell, text in zip(shown, texts, strict=True)]
+    if len(cells) > _SHOWN_CELLS:
+        more = len(cells) - _SHOWN_CELLS
+        lines.append(f"... {more:,} more: all are in .cells, and in JSON")
+    return lines
+
+
+def find_cell(cells: Sequence[Cell], label: object) -> Cell:
+    """The cell of that label."""
+    for cell in cells:
+        if cell.label == str(label):
+            return cell
+    labels = ", ".join(cell.label for cell in cells[:_LISTED])
+    dots = ", ..." if len(cells) > _LISTED else ""
+    raise InvalidInput("the cell", f"one of the table's: {labels}{dots}", label)
 
 
 def _shortened(text: str) -> str:
@@ -382,8 +409,3 @@ def _digits(cells: Sequence[Cell]) -> int:
     halves = [0.5 * (cell.interval[1] - cell.interval[0]) for cell in cells if cell.interval]
     widest = max(halves, default=0.0)
     return max(0, 1 - math.floor(math.log10(widest))) if widest > 0.0 else 3
-
-
-def _decimals(width: float, span: float) -> int:
-    """As many decimals as show two digits of a width, and a thousandth of the range."""
-    return max(0, 1 - math.floor(math.log10(width)), 3 - math.ceil(math.log10(span)))

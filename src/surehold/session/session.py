@@ -5,28 +5,29 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, overload
+from typing import Any, Self
 
 from surehold.checks import check_whole
 from surehold.data.calibration import Calibration
 from surehold.data.record_store import Progress, RecordStore
-from surehold.errors import InvalidInput
+from surehold.errors import InvalidInput, WrongGuard
 from surehold.ledger.answer_entries import derived_body
 from surehold.ledger.draft import Draft
 from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.view import Asked, Found
 from surehold.mechanisms import NoiseSource
-from surehold.queries import Charged, Derived, Query, ScalarQuery, Select
+from surehold.queries import Derived, Query, Select
 from surehold.session.admission import Admission, Step
 from surehold.session.evaluation import Evaluator
 from surehold.session.keys import check_text, find_keyed, keys_of_parts
+from surehold.session.outcomes import BitsLimit, Registered, SelectionOutcome
 from surehold.session.overview import Overview
-from surehold.session.questions import Question, Questions, leaves_of
-from surehold.session.quotes import Quote, SpendingLimit
+from surehold.session.questions import Question, Questions
+from surehold.session.quotes import SpendingLimit
 from surehold.session.recorded_results import result_of
 from surehold.session.release import Release
-from surehold.session.results import Answer, Choice, Result
+from surehold.session.results import Choice, Result
 from surehold.session.scorer import Scorer
 
 
@@ -48,10 +49,10 @@ class Session(Overview):
         self._ledger = ledger
         self._data = data
         self.analyst = check_text("analyst", analyst)
-        self._admission = Admission(ledger, self.analyst, limit)
+        self._admission: Admission = _admission(ledger, self.analyst, limit)
         self._evaluator = Evaluator(
             data,
-            ledger.policy,
+            ledger,
             noise,
             release or Release(),
             calibration or Calibration(data),
@@ -76,7 +77,7 @@ class Session(Overview):
         """
         if round is not None:
             round = check_whole("round", round)
-            self._ledger.policy.round_for(self._ledger.refresh().records, round)
+            self._ledger.rules.round_for(self._ledger.refresh().records, round)
         self._held = round
 
     def at(self, round: int | None) -> Self:
@@ -86,7 +87,7 @@ class Session(Overview):
         return sibling
 
     @property
-    def limit(self) -> SpendingLimit | None:
+    def limit(self) -> SpendingLimit | BitsLimit | None:
         """What this analyst may spend in all, has spent, and has left; None without a limit."""
         return self._admission.limit()
 
@@ -105,38 +106,52 @@ class Session(Overview):
 
     # ------------------------------------------------------------------------------ quote
 
-    def quote(self, query: Query | str) -> Quote:
+    def quote(
+        self,
+        query: Query | str,
+        *,
+        expect: object = None,
+        within: object = None,
+        doubt: object = None,
+    ) -> Any:
         """What an answer would cost and how wide it would be; free, and it touches no record."""
-        asked = self._questions.query(query)
-        questions = [self._questions.question(part, None) for part in leaves_of(asked)]
-        return self._admission.quote(asked, questions, self._held)
+        query = self._questions.query(query)
+        asked = self._questions.expectation(expect, within, doubt)
+        parts = self._questions.parts(query)
+        questions = [self._questions.question(part, None, asked=asked) for part in parts]
+        return self._admission.quote(query, questions, self._held)
 
     # -------------------------------------------------------------------------------- ask
 
-    @overload
     def ask(
-        self, query: ScalarQuery, *, key: str | None = None, progress: Progress | None = None
-    ) -> Answer: ...
-    @overload
-    def ask(
-        self, query: Query | str, *, key: str | None = None, progress: Progress | None = None
-    ) -> Any: ...
-    def ask(
-        self, query: Query | str, *, key: str | None = None, progress: Progress | None = None
-    ) -> Result:
+        self,
+        query: Query | str,
+        *,
+        expect: object = None,
+        within: object = None,
+        doubt: object = None,
+        key: str | None = None,
+        progress: Progress | None = None,
+    ) -> Any:
         """Check, charge and answer; the answer is returned once it is on the disk.
 
         The same query at the same round gives the recorded answer, free. With a ``key`` of the
         caller's own, a question that is repeated, after a crash say, gives the recorded answer too,
         whatever the round is by then. ``progress`` is called with the number of records read.
+
+        Under the surprise guard, ``expect`` is the number or the verdict that is expected,
+        ``within`` how far off it may be (for an improvement, its steps), and ``doubt`` the
+        probability that it is. What comes as expected costs little.
         """
-        asked = self._questions.query(query)
+        query = self._questions.query(query)
+        asked = self._questions.expectation(expect, within, doubt)
         if key is not None:
             key = check_text("key", key)
-        if isinstance(asked, Derived):
-            return self._derive(asked, key, progress)
-        [result] = self._ask([self._questions.question(asked, key)], progress)
-        return _rename(result, asked)
+        if isinstance(query, Derived) and self._ledger.rules.guard == "noise":
+            return self._derive(query, key, progress)
+        question = self._questions.question(query, key, asked=asked)
+        [result] = self._ask([question], progress)
+        return _rename(result, query)
 
     def ask_many(
         self,
@@ -149,18 +164,40 @@ class Session(Overview):
 
         A ``key`` stands for the whole list: repeated with it, the same answers.
         """
-        if isinstance(queries, str | Query) or not isinstance(queries, Iterable):
-            raise InvalidInput("queries", "a list of queries", queries)
+        asked = self._listed(queries)
         if key is not None:
             key = check_text("key", key)
-        asked = [self._questions.query(query) for query in queries]
-        leaves = [leaves_of(query) for query in asked]
+        leaves = [self._questions.parts(query) for query in asked]
         results = iter(self._ask_leaves(leaves, key, progress, is_list=True))
+        if self._ledger.rules.guard == "surprise":
+            return tuple(map(_rename, results, asked))
         return tuple(self._conclude(query, results, None) for query in asked)
+
+    def register(
+        self, queries: Iterable[Query | str], *, share: object = None
+    ) -> tuple[Registered, ...]:
+        """Claim intervals for questions now, to be asked at any time; it costs nothing.
+
+        Under the surprise guard an interval is as wide as what was spent when it was claimed
+        demands: what is registered early stays narrow for ever. With a ``share`` of beta, from what
+        is left of it, those that are new have equal parts of it.
+        """
+        if self._ledger.rules.guard == "noise":
+            raise WrongGuard("registering questions", "surprise")
+        from surehold.session.surprise_admission import register  # loads SciPy
+
+        asked = self._listed(queries)
+        questions = [self._questions.question(query, None) for query in asked]
+        return register(self._ledger, questions, self.analyst, self._held, share)
+
+    def _listed(self, queries: object) -> list[Query]:
+        if isinstance(queries, str | Query) or not isinstance(queries, Iterable):
+            raise InvalidInput("queries", "a list of queries", queries)
+        return [self._questions.query(query) for query in queries]
 
     def _ask_leaves(
         self,
-        leaves: Sequence[Sequence[Charged]],
+        leaves: Sequence[Sequence[Query]],
         key: str | None,
         progress: Progress | None,
         is_list: bool = False,
@@ -180,7 +217,7 @@ class Session(Overview):
         known = find_keyed(self._ledger, key, query.canonical)
         if known is not None:
             return result_of(known, self._ledger, recorded=True)
-        results = self._ask_leaves([leaves_of(query)], key, progress)
+        results = self._ask_leaves([self._questions.parts(query)], key, progress)
         return self._conclude(query, iter(results), key)
 
     def _conclude(self, query: Query, results: Iterator[Result], key: str | None) -> Result:
@@ -242,46 +279,53 @@ class Session(Overview):
         """
         evaluator = self._evaluator
         step = self._admission.decide(self._ledger, questions, held=self._held, list_key=list_key)
-        drawn = evaluator.evaluate_known(step.due)
-        if drawn is None:
+        known = evaluator.known(step.due)
+        answered: dict[Asked, Entry] = {}
+        if known is None:
             evaluator.prepare(step.due)
             with self._data.in_flight.hold(step.due):
                 step, answered = self._evaluate(questions, step, {}, progress, list_key)
-            return self._results(step, answered)
-        answered = {}
-        if step.due or step.new_keys:
-            step, answered = self._evaluate(questions, step, drawn, progress, list_key)
+        elif step.due or step.new_keys:
+            step, answered = self._evaluate(questions, step, known, progress, list_key)
+        if self._admission.is_less(questions, step, answered):
+            return self._ask(questions, progress, list_key)
         return self._results(step, answered)
 
     def _evaluate(
         self,
         questions: Sequence[Question],
         planned: Step,
-        drawn: Mapping[Asked, dict[str, Any]],
+        known: Mapping[Asked, list[Any]],
         progress: Progress | None,
         list_key: str | None,
     ) -> tuple[Step, dict[Asked, Entry]]:
         """Charge, evaluate and answer; others may have been first, so decide once more.
 
-        What is ``drawn`` already touched no record, so charge and answer are one step. Otherwise
-        the answer is held back before it is committed, not after: others see commits.
+        What is ``known`` touches no record, so charge and answer are one step. Otherwise the answer
+        is held back before it is committed, not after: others see commits.
         """
         ledger, evaluator = self._ledger, self._evaluator
-        expected = None if drawn else evaluator.expected_seconds(planned.due)
+        expected = None if known else evaluator.expected_seconds(planned.due)
         with ledger.writing() as draft:
             step = self._admission.confirm(draft, questions, planned, list_key)
-            if not step.due.keys() <= drawn.keys():
-                drawn = {}
-            now = self._settle(draft, questions, step, drawn)
-        if step.due and not drawn:
+            is_apart = self._admission.charges_first(step) or evaluator.is_slow_to_draw(step.due)
+            if is_apart or not step.due.keys() <= known.keys():
+                known = {}
+            now = self._settle(draft, questions, step, known)
+        if step.due and not known:
             if expected is None:
                 expected = evaluator.expected_seconds(step.due)
-            drawn, charged_at = evaluator.evaluate(step.due, expected, progress), draft.head.seq
+            charged_at, charges = draft.head.seq, now.charges
+            drawn = evaluator.evaluate(step.due, charges, expected, progress)
             with ledger.writing() as draft:
                 if draft.head.seq != charged_at:  # another process may have answered by now
                     now = draft.find(step.due)
-                unanswered = {one: step.due[one] for one in step.due if one not in now.answers}
-                return step, self._record(draft, unanswered, drawn, now.charges)
+                unanswered = {
+                    one: question
+                    for one, question in step.due.items()
+                    if one in now.charges and now.charges[one].seq == charges[one].seq
+                }
+                return step, self._record(draft, unanswered, drawn, charges)
         return step, now.answers
 
     def _settle(
@@ -289,27 +333,37 @@ class Session(Overview):
         draft: Draft,
         questions: Sequence[Question],
         step: Step,
-        drawn: Mapping[Asked, dict[str, Any]],
+        known: Mapping[Asked, list[Any]],
     ) -> Found:
-        """Charge what is due, or answer it if that was drawn already, and note new keys.
+        """Charge what is due, or answer it if its numbers are known, and note new keys.
 
         Returns the answers that are new, and all charges for what is due.
         """
         answers: dict[Asked, Entry] = {}
         charges = dict(step.found.charges)
+        for asked, question in step.due.items():
+            if asked not in charges:
+                draft.prepare(question.form, asked[1], self._bill(question))
         for i, (question, asked) in enumerate(zip(questions, step.asked, strict=True)):
             entry = step.found.answers.get(asked) or charges.get(asked) or answers.get(asked)
             if entry is not None and i in step.new_keys:
                 draft.add_key(str(question.key), entry, self.analyst)
-            elif entry is None and asked not in drawn:
-                bill = {"query": question.query.text, "analyst": self.analyst}
+            elif entry is None and asked not in known:
+                bill = self._bill(question)
                 charges[asked] = draft.add_charge(bill, question.form, asked[1], question.key)
             elif entry is None:
+                terms = draft.terms(question.form, asked[1])
+                drawn = {asked: self._evaluator.draw(question, asked[1], known[asked], terms)}
                 answers |= self._record(draft, {asked: question}, drawn, {}, question.key)
-        if drawn:
+        self._admission.check_charged(draft, charges.keys() - step.found.charges.keys(), charges)
+        if known:
             charged = {one: step.due[one] for one in step.due if one in charges}
-            answers |= self._record(draft, charged, drawn, charges)
+            kept = self._evaluator.draw_charged(charged, charges, known)
+            answers |= self._record(draft, charged, kept, charges)
         return Found(answers, charges)
+
+    def _bill(self, question: Question) -> dict[str, Any]:
+        return {"query": question.query.text, "analyst": self.analyst}
 
     def _record(
         self,
@@ -323,7 +377,7 @@ class Session(Overview):
         answers = {}
         for asked, question in due.items():
             body = drawn[asked]
-            values = {"query": question.query.text, **body, "analyst": self.analyst}
+            values = {**self._bill(question), **body}
             if isinstance(question.query, Select):
                 values["name"] = question.query.names[body["chosen"]]
             charge = charges.get(asked)
@@ -342,8 +396,16 @@ class Session(Overview):
         return results
 
 
+def _admission(ledger: Ledger, analyst: str, limit: float | None) -> Admission:
+    if ledger.rules.guard == "noise":
+        return Admission(ledger, analyst, limit)
+    from surehold.session.surprise_admission import SurpriseAdmission  # loads SciPy
+
+    return SurpriseAdmission(ledger, analyst, limit)
+
+
 def _rename(result: Result, query: Query) -> Result:
     """A choice by the names that this caller gave, who need not be the first to ask."""
-    if isinstance(result, Choice) and isinstance(query, Select):
+    if isinstance(result, Choice | SelectionOutcome) and isinstance(query, Select):
         return replace(result, name=query.names[result.index])
     return result

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from surehold.checks import LARGEST_BATCHES, check_count, check_growth
 from surehold.theory.exposure import Adaptive, Schedule, Sensitivity, statistical
@@ -25,6 +25,10 @@ class _Growth:
     def __post_init__(self) -> None:
         check_growth(self.n0, self.n)
 
+    def sized(self, n0: int, growth: Fraction) -> Self:
+        """The same at another initial size; the last one is rounded down."""
+        return replace(self, n0=n0, n=n0 * growth.numerator // growth.denominator)
+
 
 @dataclass(frozen=True)
 class Batches(_Growth):
@@ -40,10 +44,6 @@ class Batches(_Growth):
         """The schedule of that many queries."""
         return Schedule.batches(self.n0, self.n, self.b, queries, self.sensitivity)
 
-    def sized(self, n0: int, growth: Fraction) -> Batches:
-        """The same at another initial size."""
-        return replace(self, n0=n0, n=grown(n0, growth))
-
 
 @dataclass(frozen=True)
 class Growing(_Growth):
@@ -53,14 +53,5 @@ class Growing(_Growth):
         """The design whose filter admits at most that many answers."""
         return Adaptive(self.n0, self.n, queries, sensitivity=self.sensitivity)
 
-    def sized(self, n0: int, growth: Fraction) -> Growing:
-        """The same at another initial size."""
-        return replace(self, n0=n0, n=grown(n0, growth))
-
 
 Setting: TypeAlias = Batches | Growing
-
-
-def grown(n0: int, growth: Fraction) -> int:
-    """The whole number of records that n0 becomes at a growth ratio, rounded down."""
-    return n0 * growth.numerator // growth.denominator

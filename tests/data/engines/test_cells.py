@@ -6,7 +6,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from queries import oracle
@@ -23,11 +23,11 @@ from queries.generators import (
     written,
 )
 from queries.pools import POOL, engine_of
-from support.engines import ROWS, every_engine
+from support.engines import ROWS, filled
 from support.engines import SCHEMA as CONTRACT_SCHEMA
-from surehold.data.engines import PolarsEngine, polars_arrays, polars_cells, polars_engine
+from surehold.data.engines import PolarsEngine, polars_arrays, polars_cells
 from surehold.data.engines import polars_texts as texts_of_polars
-from surehold.errors import InvalidInput
+from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries import Schema, histogram, query_of, totals
 
 SCHEMA = Schema.of(COLUMNS)
@@ -74,10 +74,14 @@ def axis_text(axis):
 
 def measure_of(axes, weight):
     parts = [axis_text(axis) for axis in axes]
-    if weight is None:
-        return histogram(*parts).measure(SCHEMA)
-    expression, low, high = weight
-    return totals(written(expression), low=low, high=high, by=parts).measure(SCHEMA)
+    try:
+        if weight is None:
+            return histogram(*parts).measure(SCHEMA)
+        expression, low, high = weight
+        return totals(written(expression), low=low, high=high, by=parts).measure(SCHEMA)
+    except InvalidQuery as error:
+        assume("is the most" not in error.reason)  # few of those drawn cost too much to be asked
+        raise
 
 
 def column(name):
@@ -160,8 +164,9 @@ def test_blocks_and_batches_make_no_difference(one, other, weight, block, batch)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(polars_cells, "_BLOCK", block)
         patch.setattr(polars_cells, "_BATCH", batch)
-        patch.setattr(polars_engine, "_MOST_ROWS", 50)
-        for engine in ENGINES:
+        for pooled in ENGINES:
+            engine = PolarsEngine(most=50)
+            engine.extend(pooled.frame(0, pooled.size))
             assert engine.cell_sums(measure, 3, 118) == expected
 
 
@@ -338,25 +343,22 @@ def contract(which, start, stop):
     return found
 
 
-@every_engine
 @given(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4))
-def test_every_engine_gives_these_sums(make, cut, one, other):
+def test_the_engine_gives_these_sums(cut, one, other):
     start, stop = min(one, other), max(one, other)
-    engine = make([ROWS[:cut], ROWS[cut:]])
+    engine = filled([ROWS[:cut], ROWS[cut:]])
     found = [engine.cell_sums(measure, start, stop) for measure in CELLS]
     assert found == [contract(which, start, stop) for which in range(len(CELLS))]
 
 
-@every_engine
-def test_nothing_there(make):
-    assert make([]).cell_sums(CELLS[1], 0, 0) == [0] * 4
+def test_nothing_there():
+    assert filled([]).cell_sums(CELLS[1], 0, 0) == [0] * 4
 
 
-@every_engine
 @pytest.mark.parametrize("where", [(-1, 2), (0, 5), (3, 2), (5, 5)])
-def test_ranges_that_are_not_there(make, where):
+def test_ranges_that_are_not_there(where):
     with pytest.raises(InvalidInput):
-        make([ROWS]).cell_sums(CELLS[0], *where)
+        filled([ROWS]).cell_sums(CELLS[0], *where)
 
 
 # ------------------------------------------------------------------------- sensitivity
@@ -398,4 +400,4 @@ def test_neighbours_are_as_near_as_the_price_says(text):
         neighbour = (*dataset[:place], other, *dataset[place + 1 :])
         pairs = zip(vectors[dataset], vectors[neighbour], strict=True)
         furthest = max(furthest, sum((one - two) ** 2 for one, two in pairs))
-    assert furthest == form.cells_moved * (2**form.bits) ** 2
+    assert furthest == form.price * (2**form.bits) ** 2

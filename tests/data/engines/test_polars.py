@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from support.effort import calls_of
-from surehold.data.engines import PolarsEngine, polars_engine, polars_numbers
+from surehold.data.engines import PolarsEngine, polars_numbers
 from surehold.errors import InvalidInput
 from surehold.queries import Schema, fraction, mean
 
@@ -23,8 +23,8 @@ def counted(text, **columns):
     return whole
 
 
-def engine_of(*frames):
-    engine = PolarsEngine()
+def engine_of(*frames, **settings):
+    engine = PolarsEngine(**settings)
     for frame in frames:
         engine.extend(frame)
     return engine
@@ -226,21 +226,19 @@ def test_tests_of_texts_at_every_width(size):
         assert counted(text, s=texts) == sum(map(holds, known)), text
 
 
-def test_long_ranges_are_summed_in_pieces(monkeypatch):
-    monkeypatch.setattr(polars_engine, "_MOST_ROWS", 3)
-    engine = engine_of(pl.DataFrame({"n": list(range(10))}))
+def test_long_ranges_are_summed_in_pieces():
+    engine = engine_of(pl.DataFrame({"n": list(range(10))}), most=3)
     measures = [fraction("n > 4").measure(SCHEMA), fraction("true").measure(SCHEMA)]
     assert engine.sums(measures, 0, 10) == [5, 10]
     assert engine.sums(measures, 4, 9) == [4, 5]
 
 
-def test_large_frames_are_not_copied_together_and_small_ones_are(monkeypatch):
+def test_large_frames_are_not_copied_together_and_small_ones_are():
     frame = pl.DataFrame({"n": [1, 2, 3]})
     for small, chunks in ((5, 3), (6, 2), (9, 1)):
-        monkeypatch.setattr(polars_engine, "_SMALL", small)
-        engine = engine_of(frame, frame, frame)
+        engine = engine_of(frame, frame, frame, small=small)
         assert engine.sums([fraction("n > 1").measure(SCHEMA)], 0, 9) == [6]
-        assert engine._whole().n_chunks() == chunks
+        assert engine.frame(0, engine.size).n_chunks() == chunks
 
 
 def test_other_columns_are_refused():

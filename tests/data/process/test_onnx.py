@@ -210,9 +210,9 @@ class TestWidths:
         turned = node("Transpose", "x", "t", perm=[1, 0])
         found = self.evaluator(turned, node("MatMul", "x t", "y"))
         assert found.width == 1
-        assert found(MATRIX[:1], "scores").shape == (1, 1)
+        assert found(MATRIX[:1]).shape == (1, 1)
         with pytest.raises(WrongAnswer, match=r"\(2, 2\)"):
-            found(MATRIX[:2], "scores")
+            found(MATRIX[:2])
 
     def test_a_width_that_made_up_rows_do_not_tell(self):
         """What fails on made-up rows fails on all."""
@@ -231,7 +231,7 @@ class TestWidths:
         more = {"constants": {"last": i(2)}, "inputs": [("x", FLOAT, [None, None])]}
         found = self.evaluator(*nodes, **more)
         assert found.width == 3
-        assert found(np.array([[7.0, 8, 9]]), "scores").tolist() == [[1, 1, 0]]
+        assert found(np.array([[7.0, 8, 9]])).tolist() == [[1, 1, 0]]
 
     def test_the_runner_refuses_before_any_record_is_read(self):
         graph = model(node("Relu", "x", "y"), output=("y", FLOAT, [None, 3]))

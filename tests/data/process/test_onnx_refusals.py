@@ -174,7 +174,7 @@ def test_the_runtime_is_called_where_nothing_can_be_opened(monkeypatch):
     content = model(node("Relu", "x", "y"), output=("y", FLOAT, [None, 3])).SerializeToString()
     columns = [(name, "float") for name in "abc"]
     evaluator = onnx_evaluator.OnnxEvaluator(content, columns, "scores", None)
-    evaluator(np.ones((2, 3)), "scores")
+    evaluator(np.ones((2, 3)))
     assert seen == [0, 0]
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 0
 

@@ -146,7 +146,7 @@ def test_children_are_kept_for_the_same_model_and_closed_when_there_are_many():
     assert gone(kept)
 
 
-@pytest.mark.skipif(crews._most() < 2, reason="one core, one child")
+@pytest.mark.skipif(crews.most_children() < 2, reason="one core, one child")
 def test_a_second_child_helps_with_much_to_do(monkeypatch):
     monkeypatch.setattr(crews, "_WORTH_ANOTHER", 0.05)
 

@@ -20,11 +20,17 @@ from surehold.theory.surprise.claims.binomial import (
     exact_log_tail,
     is_better,
     log_tail,
+    tail,
 )
 from surehold.theory.surprise.claims.chernoff import Chernoff, pair_mean
 from surehold.theory.surprise.claims.mixtures import CentredMixture, HalfMixture, concentration
-from surehold.theory.surprise.claims.selection import selection_gap, sensitivity_width
+from surehold.theory.surprise.claims.selection import (
+    Sensitivity,
+    selection_gap,
+    sensitivity_width,
+)
 from surehold.theory.surprise.digits import beta_fraction, log_beta, log_gamma, precise
+from surehold.theory.surprise.ends import interval
 from surehold.theory.surprise.levels import Level
 from surehold.theory.surprise.prices import UNITS
 from theory.oracles import mp, mpf
@@ -299,12 +305,25 @@ def test_selection_gap_and_sensitivity_width():
     assert abs(mp.exp(-2 * width**2 * 1000 / mpf("2.25")) / mp.exp(-12) - 1) < 1e-40
 
 
+def test_the_interval_of_a_sensitivity_reaches_its_width_to_either_side():
+    level, value, span = Level(Fraction(1), 12 * UNITS), Fraction(2, 5), Fraction(3, 2)
+    statistic = Sensitivity(value, 1000, span)
+    found, width = interval(statistic, statistic, level), sensitivity_width(span, 1000, level)
+    for end, exact in ((found.low, value - Fraction(width)), (found.high, value + Fraction(width))):
+        assert abs(end - exact) <= Fraction(1, 10**9)
+
+
+def test_beyond_a_billion_records_tails_are_by_chernoff():
+    assert isinstance(tail(5, 10), BinomialTail)
+    assert isinstance(tail(5 * 10**9, 10**10), Chernoff)
+
+
 @pytest.mark.parametrize("different", [0, 1, 7, 40])
 def test_mcnemar_agrees_with_the_sum_of_binomials(different):
     level = Level(Fraction(20), 0)
     for better in range(different + 1):
-        tail = sum(mp.binomial(different, k) for k in range(better, different + 1))
-        passes = tail / mpf(2) ** different <= mpf(1) / 20
+        above = sum(mp.binomial(different, k) for k in range(better, different + 1))
+        passes = above / mpf(2) ** different <= mpf(1) / 20
         assert is_better(better, different, level) == passes
 
 

@@ -192,3 +192,12 @@ def test_the_mean_of_many_values_is_inside():
     # Uniform values spread less than coins: sd 0.29, not 0.5.
     half = HalfMixture(mixture.centre, 500)
     assert found.half_width < Fraction(7, 10) * interval(half, half, level).half_width
+
+
+@pytest.mark.parametrize(("count", "t", "nats"), [(3, 50, 572), (2, 50, 435), (5, 50, 528)])
+def test_quantiles_that_scipy_gives_up_on_are_found_by_bisection(count, t, nats):
+    level = Level(Fraction(1), nats * UNITS)
+    low = lower_end(BinomialTail(count, t), level)
+    assert 0 <= low < Fraction(count, t)
+    assert not low or rejects(BinomialTail(count, t), low, level)
+    assert upper_end(BinomialTail(t - count, t), level) == 1 - low

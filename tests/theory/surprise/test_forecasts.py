@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from surehold.errors import InvalidInput
 from surehold.theory.surprise.claims.chernoff import Chernoff
@@ -12,11 +14,13 @@ from surehold.theory.surprise.forecasts import (
     forecast_interval,
     forecast_mean_interval,
     forecast_series,
+    forecast_spent,
     records_to_decide,
 )
 from surehold.theory.surprise.levels import Level, claim_level
 from surehold.theory.surprise.menus.cells import half_cell
-from surehold.theory.surprise.prices import UNITS, nats
+from surehold.theory.surprise.menus.numbers import expected_menu, learned_doubt
+from surehold.theory.surprise.prices import UNITS, nats, price
 from surehold.theory.surprise.shares import Shares, default_share
 
 BETA = Fraction(1, 20)
@@ -111,3 +115,28 @@ def test_records_to_decide(always):
 def test_more_surprises_than_claims():
     with pytest.raises(InvalidInput, match="surprises must be from 0 to 3"):
         list(forecast_series(100, BETA, 3, surprises=4))
+
+
+def spent_on(outcomes):
+    """Add up the prices of guesses, True for a surprise one cell beside."""
+    spent = 0
+    for i, is_surprise in enumerate(outcomes):
+        doubt = learned_doubt(i, sum(outcomes[:i]))
+        menu = expected_menu(Fraction(1, 2), Fraction(1, 20), doubt)
+        spent += price(menu.weight(1 if is_surprise else 0))
+    return spent
+
+
+@given(st.lists(st.booleans(), max_size=60))
+def test_what_guesses_cost_does_not_depend_on_their_order(outcomes):
+    most = forecast_spent(len(outcomes), sum(outcomes))
+    assert spent_on(outcomes) <= most * (1 + 1e-12) + len(outcomes)
+    dearest = max(
+        spent_on([True] * s + [False] * (len(outcomes) - s)) for s in range(sum(outcomes) + 1)
+    )
+    assert dearest == pytest.approx(most, rel=1e-12, abs=UNITS * 1e-12)
+
+
+def test_ends_are_found_at_the_most_records_there_may_be():
+    found = forecast_interval(Fraction(17, 20), 10**18, Level(Fraction(6240), 0))
+    assert 0 < found.half_width <= Fraction(3, 10**9)

@@ -10,7 +10,7 @@ from itertools import pairwise, product
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 
 from surehold.errors import InvalidInput
 from surehold.theory.surprise.claims.binomial import BinomialTail
@@ -69,6 +69,7 @@ def menus(draw) -> NumberMenu:
 
 @quick(max_examples=300)
 @given(menus(), means)
+@example(expected_menu(Fraction(1, 2), Fraction(1, 20), Fraction(999, 1000)), Fraction(1, 2))
 def test_numbers(menu, x):
     numbers = range(menu.first, menu.last + 1)
     assert sum(menu.weight(k) for k in numbers) <= 1

@@ -8,7 +8,7 @@ gather the column's bytes, of which each record has at most LONGEST_READ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TypeAlias
 
@@ -29,8 +29,8 @@ _NEVER = 0xFF
 """A byte that no text in UTF-8 has."""
 _ROW = LONGEST_READ + 8
 """A window of a whole text, and at least a byte behind it that no text has."""
-_LONGEST_NUMERAL = 66
 _NUMERAL_ROW = 72
+"""A window of the longest numeral, of 66 bytes, and its end."""
 
 
 class Texts:
@@ -284,33 +284,26 @@ def _automaton() -> tuple[NDArray[np.intp], NDArray[np.intp], Truths]:
     kinds = np.full(256, other, np.intp)
     kinds[list(b"0123456789")], kinds[list(b"+-")], kinds[ord(".")] = digit, sign, point
     kinds[list(b"eE")], kinds[_NEVER] = power, end
-    names = ["start", "signed", *(f"whole {i}" for i in range(1, 31)), "point"]
-    names += [*(f"part {i}" for i in range(1, 31)), "power", "power signed", "raised 1", "raised 2"]
-    names += ["done", "refused"]
+    whole, part = ([f"{name} {i}" for i in range(1, 31)] for name in ("whole", "part"))
+    names = ["start", "signed", *whole, "point", *part, "power", "power signed"]
+    names += ["raised 1", "raised 2", "done", "refused"]
     state = {name: 8 * at for at, name in enumerate(names)}
     moves = np.full(8 * len(names), state["refused"], np.intp)
 
-    def move(before: str, kind: int, after: str) -> None:
-        moves[state[before] + kind] = state[after]
+    def move(before: Sequence[str], kind: int, after: Sequence[str]) -> None:
+        for one, following in zip(before, after, strict=True):
+            moves[state[one] + kind] = state[following]
 
-    move("start", sign, "signed")
-    for before in ("start", "signed"):
-        move(before, digit, "whole 1")
-    move("point", digit, "part 1")
-    for part in ("whole", "part"):
-        for i in range(1, 31):
-            if i < 30:
-                move(f"{part} {i}", digit, f"{part} {i + 1}")
-            move(f"{part} {i}", power, "power")
-            move(f"{part} {i}", end, "done")
-    for i in range(1, 31):
-        move(f"whole {i}", point, "point")
-    move("power", sign, "power signed")
-    for before in ("power", "power signed"):
-        move(before, digit, "raised 1")
-    move("raised 1", digit, "raised 2")
-    for before in ("raised 1", "raised 2", "done"):
-        move(before, end, "done")
+    move(["start"], sign, ["signed"])
+    move(["start", "signed", "point"], digit, [whole[0], whole[0], part[0]])
+    for digits in (whole, part):
+        move(digits[:-1], digit, digits[1:])
+        move(digits, power, ["power"] * 30)
+        move(digits, end, ["done"] * 30)
+    move(whole, point, ["point"] * 30)
+    move(["power"], sign, ["power signed"])
+    move(["power", "power signed", "raised 1"], digit, ["raised 1", "raised 1", "raised 2"])
+    move(["raised 1", "raised 2", "done"], end, ["done"] * 3)
     accepted = np.zeros(8 * len(names), np.bool_)
     accepted[state["done"]] = True
     return kinds, moves, accepted

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from surehold.data.engines.polars_arrays import Cells, known_of, slice_of, truths_of
+from surehold.data.engines.polars_arrays import STORED, Cells, known_of, slice_of, truths_of
+from surehold.data.engines.polars_numbers import marked_numbers
 from surehold.data.engines.polars_printer import PolarsPrinter
-from surehold.data.engines.polars_series import STORED
 from surehold.data.engines.polars_texts import TextCells
 from surehold.queries import CellMeasure, Measure
 from surehold.queries.axes import Axis
@@ -66,7 +66,7 @@ class _Counter:
         self._height = rows.height
         self._rows = rows.select(sorted(measure.columns))
         self._axes = [(axis.size, locate(axis)) for axis in measure.axes]
-        self._weight = None if measure.weight is None else Weight(measure.weight)
+        self._weight = measure.weight
 
     def count(self, start: int) -> Cells:
         """Return the sums over one batch of records."""
@@ -80,7 +80,7 @@ class _Counter:
                 part *= size
                 part += located(block)
             if weights is not None and self._weight is not None:
-                weights[first : first + _BLOCK] = self._weight.of(block)
+                weights[first : first + _BLOCK] = weights_of(self._weight, block)
         return self._sum(cells, weights)
 
     def _sum(self, cells: Cells, weights: Floats | None) -> Cells:
@@ -108,41 +108,44 @@ def locate(axis: Axis) -> Located:
     if operand.columns:
         return lambda block: located(_values(operand, block))
     # Without a column there is one value, not one for each record; it spreads when it is added.
-    constant = located(pl.select(PolarsPrinter().print_node(operand)).to_series())
+    constant = located(_values(operand, pl.DataFrame()))
     return lambda block: constant
 
 
 def _located_value(axis: Axis) -> Callable[[pl.Series], Cells]:
     if axis.operand.type is Type.BOOLEAN:
-        return _TruthCells(axis).of
+        return _locate_truths(axis)
     if axis.operand.type is Type.TEXT:
         return TextCells([value.value for value in axis.values if isinstance(value, Text)]).of
     return _NumberCells(axis).of
 
 
 def _values(node: Expression, block: pl.DataFrame) -> pl.Series:
-    """Return a column as stored, and anything else with the language's meaning."""
+    """Return a column as stored, and anything else with the language's meaning.
+
+    Without a column that is one value, not one for each record.
+    """
     if isinstance(node, Column) and node.holds is not None:
         return block.get_column(node.name).cast(STORED[node.holds])
-    return block.select(PolarsPrinter().print_node(node)).to_series()
+    rows = block if node.columns else pl.DataFrame()
+    return rows.select(PolarsPrinter().print_node(node)).to_series()
 
 
-class _TruthCells:
-    """The cells of true, false and null, in any order."""
+def _locate_truths(axis: Axis) -> Callable[[pl.Series], Cells]:
+    """Return the cells of true, false and null, in any order."""
+    truths = [value.value for value in axis.values if isinstance(value, Truth)]
+    other = len(truths)
+    cells = [truths.index(truth) if truth in truths else other for truth in (False, True)]
+    table = np.array([other, other, *cells], np.int64)
 
-    def __init__(self, axis: Axis) -> None:
-        truths = [value.value for value in axis.values if isinstance(value, Truth)]
-        other = len(truths)
-        cells = [truths.index(truth) if truth in truths else other for truth in (False, True)]
-        self._table = np.array([other, other, *cells], np.int64)
-
-    def of(self, column: pl.Series) -> Cells:
-        """Return the cell of every record."""
+    def located(column: pl.Series) -> Cells:
         array = column.to_arrow()
         known, truth = known_of(array).astype(np.int64), truths_of(array)
         known *= 2
         known += truth
-        return self._table.take(known)
+        return table.take(known)
+
+    return located
 
 
 class _NumberCells:
@@ -185,13 +188,12 @@ class _NumberCells:
 
     def of(self, column: pl.Series) -> Cells:
         """Return the cell of every record."""
+        if column.dtype != pl.Int64:
+            # What is unknown is no number, and compares with none.
+            numbers = marked_numbers(column)
+            return self._search_cells(np.clip(numbers, -LARGEST, LARGEST, out=numbers))
         array = column.to_arrow()
         unknown = -(~known_of(array)).astype(np.int64)
-        if column.dtype != pl.Int64:
-            # All bits set is no number, and compares with none.
-            unknown |= slice_of(array, np.int64)
-            numbers = unknown.view(np.float64)
-            return self._search_cells(np.clip(numbers, -LARGEST, LARGEST, out=numbers))
         integers = slice_of(array, np.int64)
         if self._table is None:
             unknown |= integers.astype(np.float64).view(np.int64)
@@ -247,31 +249,24 @@ class _Search:
 # ------------------------------------------------------------------------------ weights
 
 
-class Weight:
-    """The integers of a mean, as doubles: language.md, "The integer of a record"."""
+def weights_of(measure: Measure, block: pl.DataFrame) -> Floats:
+    """Return the integers of a mean as doubles, for every record of a block, or one for all.
 
-    def __init__(self, measure: Measure) -> None:
-        self._measure = measure
-
-    def of(self, block: pl.DataFrame) -> Floats:
-        """Return those of every record of a block, or one for all."""
-        node, measure = self._measure.expression, self._measure
-        if node.columns:
-            column = _values(node, block)
-        else:
-            column = pl.select(PolarsPrinter().print_node(node)).to_series()
-        array = column.to_arrow()
-        if column.dtype == pl.Int64:
-            numbers = slice_of(array, np.int64).astype(np.float64)
-        else:
-            numbers = slice_of(array, np.float64)
-        known = known_of(array) & ~np.isnan(numbers)
-        # By their bits: what is at a null may be no number.
-        bits = numbers.view(np.int64) & -known.astype(np.int64)
-        steps = np.clip(bits.view(np.float64), measure.low, measure.high)
-        steps -= measure.low
-        steps *= measure.scale
-        steps += 0.5
-        np.floor(steps, out=steps)
-        steps *= known
-        return steps
+    See language.md, "The integer of a record".
+    """
+    column = _values(measure.expression, block)
+    array = column.to_arrow()
+    if column.dtype == pl.Int64:
+        numbers = slice_of(array, np.int64).astype(np.float64)
+    else:
+        numbers = slice_of(array, np.float64)
+    known = known_of(array) & ~np.isnan(numbers)
+    # By their bits: what is at a null may be no number.
+    bits = numbers.view(np.int64) & -known.astype(np.int64)
+    steps = np.clip(bits.view(np.float64), measure.low, measure.high)
+    steps -= measure.low
+    steps *= measure.scale
+    steps += 0.5
+    np.floor(steps, out=steps)
+    steps *= known
+    return steps

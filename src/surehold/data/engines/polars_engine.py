@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import add
 
 import polars as pl
 
-from surehold.data.engines.base import Engine
 from surehold.data.engines.polars_bytes import cut_texts
 from surehold.data.engines.polars_cells import cell_sums
 from surehold.data.engines.polars_pairs import pair_unit
@@ -16,13 +15,14 @@ from surehold.errors import InvalidInput
 from surehold.queries import CellMeasure, Measure
 from surehold.queries.pairs import PairMeasure
 
-# A sum of as many integers of at most 2^32 stays below 2^63.
-_MOST_ROWS = 1 << 30
-_SMALL = 1 << 14
 
-
-class PolarsEngine(Engine):
+class PolarsEngine:
     """An append-only list of frames that behaves like one frame.
+
+    It holds records 0, 1, 2, ... in the order of their arrival, and evaluates all of an expression
+    on every record: its time may depend on how many records there are, not on what they hold, and
+    no record makes it raise. (What is left of a dependence on texts: runtime.md, "What response
+    times reveal".)
 
     >>> from surehold.queries import Schema, fraction
     >>> engine = PolarsEngine()
@@ -31,9 +31,14 @@ class PolarsEngine(Engine):
     >>> old = fraction("age > 65").measure(Schema.of({"age": "int"}))
     >>> engine.size, engine.sums([old], 0, 4), engine.sums([old], 1, 3)
     (4, [2], [1])
+
+    Frames of up to ``small`` records are joined: single records would otherwise leave a chunk each,
+    and slow every query down. At most ``most`` records are summed at a time: 2^30 integers of at
+    most 2^32 have a sum below 2^63.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, small: int = 1 << 14, most: int = 1 << 30) -> None:
+        self._small, self._most = small, most
         self._frames: list[pl.DataFrame] = []
         self._cut: list[pl.DataFrame] = []
         self._joined: tuple[pl.DataFrame, pl.DataFrame] | None = None
@@ -58,8 +63,7 @@ class PolarsEngine(Engine):
             frame = frame.cast(first)
         self._size += frame.height
         self._joined = None
-        if self._frames and self._frames[-1].height + frame.height <= _SMALL:
-            # Single records would otherwise leave a chunk each, and slow every query down.
+        if self._frames and self._frames[-1].height + frame.height <= self._small:
             frame = pl.concat([self._frames.pop(), frame], rechunk=True)
             self._cut.pop()
         self._frames.append(frame)
@@ -70,42 +74,61 @@ class PolarsEngine(Engine):
 
         Several threads may use it while others extend this one.
         """
-        frozen = PolarsEngine()
+        frozen = PolarsEngine(self._small, self._most)
         frozen._joined, frozen._size = self._both(), self._size
         return frozen
 
     def frame(self, start: int, stop: int) -> pl.DataFrame:
         """Return the records start, ..., stop - 1, unchanged."""
-        return self._whole().slice(start, stop - start)
+        return self._both()[0].slice(start, stop - start)
 
-    def _sums(self, measures: Sequence[Measure], start: int, stop: int) -> list[int]:
-        whole = self._read()
+    def sums(self, measures: Sequence[Measure], start: int, stop: int) -> list[int]:
+        """Return the sum of each measure over the records start, ..., stop - 1, in one pass."""
         totals = [0] * len(measures)
-        for first in range(start, stop, _MOST_ROWS):
-            rows = whole.slice(first, min(_MOST_ROWS, stop - first))
-            for at, total in enumerate(self._totals(measures, rows)):
-                totals[at] += total
+        for rows in self._parts(start, stop):
+            totals = list(map(add, totals, self._totals(measures, rows)))
         return totals
+
+    def cell_sums(self, measure: CellMeasure, start: int, stop: int) -> list[int]:
+        """Return the sum in each cell over the records start, ..., stop - 1, in cell order."""
+        totals = [0] * measure.cells
+        for rows in self._parts(start, stop):
+            totals = list(map(add, totals, cell_sums(measure, rows)))
+        return totals
+
+    def pair_statistic(self, measure: PairMeasure, stop: int) -> tuple[int, int]:
+        """Return the unit of a statistic over pairs of the first ``stop`` records, as a fraction.
+
+        Unlike for sums, the time depends on the order in which values arrived, because they are
+        sorted, and on the number of nulls (:mod:`surehold.data.pairs`).
+        """
+        self._check_range(0, stop)
+        return pair_unit(measure, self._read().slice(0, stop))
+
+    def _parts(self, start: int, stop: int) -> Iterator[pl.DataFrame]:
+        """Yield the records start, ..., stop - 1 in parts whose sums are exact."""
+        self._check_range(start, stop)
+        yield from self._read().slice(start, stop - start).iter_slices(self._most)
+
+    def _check_range(self, start: int, stop: int) -> None:
+        if not 0 <= start <= stop <= self._size:
+            required = f"a range within the {self._size:,} records there are"
+            raise InvalidInput("start and stop", required, (start, stop))
 
     def _totals(self, measures: Sequence[Measure], rows: pl.DataFrame) -> list[int]:
-        varying = [at for at, measure in enumerate(measures) if measure.expression.columns]
-        totals = [0] * len(measures)
-        for at, total in zip(varying, self._row(measures, varying, rows), strict=True):
-            totals[at] = total
+        """Return the sums of all measures, in one query, and one for those of no column."""
+        varying = [measure for measure in measures if measure.expression.columns]
+        constant = [measure for measure in measures if not measure.expression.columns]
         # Without a column Polars gives one value, not one for each record.
-        constant = [at for at, measure in enumerate(measures) if not measure.expression.columns]
-        for at, total in zip(constant, self._row(measures, constant, _ONE), strict=True):
-            totals[at] = total * rows.height
-        return totals
+        of_each, of_one = self._row(varying, rows), self._row(constant, _ONE)
+        return [
+            next(of_each) if measure.expression.columns else next(of_one) * rows.height
+            for measure in measures
+        ]
 
-    def _row(
-        self, measures: Sequence[Measure], chosen: Sequence[int], rows: pl.DataFrame
-    ) -> list[int]:
-        """Return the sums of the chosen measures, all in one query."""
-        if not chosen:
-            return []
-        query = self.query([measures[at] for at in chosen], rows)
-        return [int(total) for total in query.collect(engine="streaming").row(0)]
+    def _row(self, measures: Sequence[Measure], rows: pl.DataFrame) -> Iterator[int]:
+        found = self.query(measures, rows).collect(engine="streaming").row(0) if measures else ()
+        return map(int, found)
 
     def query(self, measures: Sequence[Measure], rows: pl.DataFrame) -> pl.LazyFrame:
         """Build the Polars query: one column per measure."""
@@ -113,26 +136,12 @@ class PolarsEngine(Engine):
         totals = [printer.total(measure).alias(str(at)) for at, measure in enumerate(measures)]
         return rows.lazy().select(totals)
 
-    def _cell_sums(self, measure: CellMeasure, start: int, stop: int) -> list[int]:
-        whole = self._read()
-        totals = [0] * measure.cells
-        for first in range(start, stop, _MOST_ROWS):
-            found = cell_sums(measure, whole.slice(first, min(_MOST_ROWS, stop - first)))
-            totals = list(map(add, totals, found))
-        return totals
-
-    def _pair_statistic(self, measure: PairMeasure, stop: int) -> tuple[int, int]:
-        return pair_unit(measure, self._read().slice(0, stop))
-
-    def _whole(self) -> pl.DataFrame:
-        """Return all frames as one, without copying their columns."""
-        return self._both()[0]
-
     def _read(self) -> pl.DataFrame:
-        """Return the same, with texts cut to what the language reads."""
+        """Return all records, with texts cut to what the language reads."""
         return self._both()[1]
 
     def _both(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return all frames as one, without copying their columns, and the same with cut texts."""
         if self._joined is None:
             empty = [pl.DataFrame()]
             self._joined = (

@@ -16,12 +16,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from surehold.data.engines.polars_arrays import Truths, known_of, slice_of, truths_of
-from surehold.data.engines.polars_series import (
+from surehold.data.engines.polars_arrays import (
     SeriesFunction,
+    Truths,
     apply,
+    known_of,
     numbers_column,
+    slice_of,
     truths_column,
+    truths_of,
 )
 from surehold.queries.expressions import LARGEST, SMALLEST, Type
 
@@ -69,12 +72,17 @@ def arithmetic(steps: Sequence[int | str], operands: Sequence[pl.Expr]) -> pl.Ex
 
 def root(number: pl.Expr) -> pl.Expr:
     """Take the square root."""
-    return apply(_root, [number], Type.NUMBER)
+    return apply(_compute(lambda one: _settle(np.sqrt(one))), [number], Type.NUMBER)
 
 
 def pick(condition: pl.Expr, value: pl.Expr, other: pl.Expr, kind: Type) -> pl.Expr:
     """Return the value where the condition is true, else the other one."""
-    return apply(_pick, [condition, value, other], kind)
+
+    def picked(operands: Sequence[pl.Series]) -> pl.Series:
+        truth, one, another = operands
+        return one.zip_with(truth.fill_null(False), another)
+
+    return apply(picked, [condition, value, other], kind)
 
 
 def choose(function: str, parts: Sequence[pl.Expr], kind: Type) -> pl.Expr:
@@ -92,11 +100,6 @@ def number_of_truth(truth: pl.Expr) -> pl.Expr:
         return numbers_column(truths_of(array).astype(np.float64), known_of(array))
 
     return apply(numbers, [truth], Type.NUMBER)
-
-
-def _pick(operands: Sequence[pl.Series]) -> pl.Series:
-    condition, value, other = operands
-    return value.zip_with(condition.fill_null(False), other)
 
 
 def _first_truth(operands: Sequence[pl.Series]) -> pl.Series:
@@ -180,7 +183,6 @@ UFUNCS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "/": _quotient,
     "%": _remainder,
 }
-_root = _compute(lambda number: _settle(np.sqrt(number)))
 _CHOICES = {
     "coalesce": _compute(_first_known),
     # Which pass over what is no number.

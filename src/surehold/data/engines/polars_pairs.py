@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from surehold.data import pairs
-from surehold.data.engines.polars_printer import PolarsPrinter
+from surehold.data.engines.polars_records import numbers_of
 from surehold.queries import GRID_BITS
 from surehold.queries.pairs import PairMeasure
 
@@ -24,33 +21,16 @@ def pair_unit(measure: PairMeasure, rows: pl.DataFrame) -> pairs.Ratio:
     >>> round(400 * top / bottom, 6)
     91.666667
     """
-    size = rows.height
-    (values, known), *others = _operands(measure, rows)
+    operands = [numbers_of(operand, rows) for operand in measure.operands]
+    known = np.logical_and.reduce([there & ~np.isnan(numbers) for numbers, there in operands])
+    values, *others = (numbers for numbers, _ in operands)
     if measure.bounds is not None:
         steps = pairs.on_grid(values, known, *measure.bounds, GRID_BITS)
         spread = pairs.variance if measure.kind == "variance" else pairs.gini
         return spread(steps, GRID_BITS)
-    [(other, also_known)] = others
-    known = known & also_known
+    [other] = others
     if measure.kind == "auc_pairs":
-        return pairs.auc_pairs(values[known & other], values[known & ~other], size)
+        positive, negative = (values[known & (other == truth)] for truth in (1, 0))
+        return pairs.auc_pairs(positive, negative, rows.height)
     ordered = pairs.kendall if measure.kind == "kendall" else pairs.concordance
-    return ordered(values[known], other[known], size)
-
-
-def _operands(
-    measure: PairMeasure, rows: pl.DataFrame
-) -> list[tuple[NDArray[Any], NDArray[np.bool_]]]:
-    """Return each operand's values, 0 or false where null, and where it is not null."""
-    printer = PolarsPrinter()
-    printed = [printer.print_node(operand) for operand in measure.operands]
-    names = [str(i) for i in range(len(printed))]
-    # Added to the records, so that what reads no column is repeated for each of them.
-    added = rows.with_columns([e.alias(name) for name, e in zip(names, printed, strict=True)])
-    return [_parts(added[name]) for name in names]
-
-
-def _parts(column: pl.Series) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    empty = False if column.dtype == pl.Boolean else 0.0
-    values = column.fill_null(empty).to_numpy()
-    return values, column.is_not_null().to_numpy() & (values == values)
+    return ordered(values[known], other[known], rows.height)

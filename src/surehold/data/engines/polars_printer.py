@@ -17,6 +17,7 @@ from operator import and_, eq, ge, gt, le, lt, ne, or_
 
 import polars as pl
 
+from surehold.data.engines.polars_arrays import DTYPES
 from surehold.data.engines.polars_bytes import Letters
 from surehold.data.engines.polars_numbers import (
     arithmetic,
@@ -27,7 +28,6 @@ from surehold.data.engines.polars_numbers import (
     root,
     saturate,
 )
-from surehold.data.engines.polars_series import DTYPES
 from surehold.data.engines.polars_text_functions import (
     code_points,
     compare,

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from surehold.data.engines.polars_cells import Floats, Weight
+from surehold.data.engines.polars_cells import Floats, weights_of
 from surehold.data.engines.polars_printer import PolarsPrinter
 from surehold.queries import Measure
 from surehold.queries.expressions import Expression
@@ -15,7 +15,7 @@ from surehold.queries.expressions import Expression
 def steps_of(measure: Measure, block: pl.DataFrame) -> Floats:
     """Return the integer that a measure gives each record of a block."""
     if measure.bits:
-        return np.broadcast_to(Weight(measure).of(block), block.height)
+        return np.broadcast_to(weights_of(measure, block), block.height)
     values, known = numbers_of(measure.expression, block)
     return values * known
 

@@ -10,10 +10,16 @@ import numpy as np
 import polars as pl
 
 from surehold.data.engines import polars_bytes as kernels
-from surehold.data.engines.polars_arrays import Truths, known_of, slice_of
+from surehold.data.engines.polars_arrays import (
+    Truths,
+    apply,
+    known_of,
+    numbers_column,
+    slice_of,
+    truths_column,
+)
 from surehold.data.engines.polars_bytes import Letters, Texts
 from surehold.data.engines.polars_numbers import marked_numbers
-from surehold.data.engines.polars_series import apply, numbers_column, truths_column
 from surehold.data.engines.polars_texts import LONGEST_INLINE, TextCells
 from surehold.queries.expressions import Type
 

@@ -7,7 +7,6 @@ column order as they are stored. Texts, and models that take Arrow, get a record
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -23,35 +22,7 @@ Form: TypeAlias = Literal["matrix", "arrow"]
 Floats: TypeAlias = NDArray[np.float64]
 
 
-class Block(ABC):
-    """Records of which parts can be taken."""
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """Return the number of records."""
-
-    @abstractmethod
-    def slice(self, start: int, stop: int) -> Any:
-        """Return a read-only range."""
-
-    @abstractmethod
-    def take(self, rows: NDArray[np.intp]) -> Any:
-        """Return a copy of chosen records."""
-
-    @abstractmethod
-    def filled(self, start: int, stop: int, filling: Block) -> Any:
-        """Return a range, filled up at its end with the same rows of another block."""
-
-    @abstractmethod
-    def lightest(self, rows: NDArray[np.intp]) -> int:
-        """Return one of the chosen records, suitable for repeating many times."""
-
-    @abstractmethod
-    def missing(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return which of the chosen records have a missing value."""
-
-
-class MatrixBlock(Block):
+class MatrixBlock:
     """Rows of a matrix, in Fortran order, whatever part of it a model gets.
 
     The order decides how a matrix product is summed, and so its last bit.
@@ -64,30 +35,30 @@ class MatrixBlock(Block):
         return len(self._matrix)
 
     def slice(self, start: int, stop: int) -> Floats:
-        """Return a view."""
+        """Return a read-only range."""
         return self._matrix[start:stop]
 
     def take(self, rows: NDArray[np.intp]) -> Floats:
-        """Return a new matrix."""
+        """Return a copy of chosen records."""
         return self._matrix.T.take(rows, axis=1).T
 
-    def filled(self, start: int, stop: int, filling: Block) -> Floats:
-        """Return a new matrix with as many rows as the other."""
-        matrix = filling.take(np.arange(len(filling)))
+    def filled(self, start: int, stop: int, filling: Any) -> Floats:
+        """Return a range, filled up at its end with the same rows of another block."""
+        matrix: Floats = filling._matrix.copy(order="F")
         matrix[: stop - start] = self._matrix[start:stop]
-        return np.asarray(matrix, np.float64)
+        return matrix
 
     def lightest(self, rows: NDArray[np.intp]) -> int:
-        """Return any: rows of a matrix all have the same size."""
+        """Return one of the chosen records, suitable for repeating many times: all are alike."""
         return int(rows[0])
 
     def missing(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return where there is a NaN."""
+        """Return which of the chosen records have a missing value."""
         return np.asarray(np.isnan(self._matrix[rows]).any(axis=1))
 
 
-class ArrowBlock(Block):
-    """Rows of a record batch."""
+class ArrowBlock:
+    """Rows of a record batch, with the methods of a matrix."""
 
     def __init__(self, batch: Any) -> None:
         self._batch = batch
@@ -105,7 +76,7 @@ class ArrowBlock(Block):
 
         return self._batch.take(pa.array(rows))
 
-    def filled(self, start: int, stop: int, filling: Block) -> Any:
+    def filled(self, start: int, stop: int, filling: Any) -> Any:
         """Return a new batch with as many rows as the other."""
         import pyarrow as pa
 
@@ -116,11 +87,12 @@ class ArrowBlock(Block):
 
     def lightest(self, rows: NDArray[np.intp]) -> int:
         """Return the one with the shortest texts: repeating a long one would fill the memory."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         lengths = np.zeros(self._batch.num_rows, np.int64)
         for column in self._batch.columns:
-            if column.type in _texts():
+            if column.type == pa.string():
                 found = pc.fill_null(pc.binary_length(column), 0)
                 lengths += found.to_numpy(zero_copy_only=False)
         return int(rows[lengths[rows].argmin()])
@@ -134,6 +106,9 @@ class ArrowBlock(Block):
         return found[rows]
 
 
+Block: TypeAlias = MatrixBlock | ArrowBlock
+
+
 # ----------------------------------------------------------------------------- the parent
 
 
@@ -142,16 +117,13 @@ def write_block(frame: pl.DataFrame, form: Form, memory: SharedBytes, longest: i
 
     Texts of more than ``longest`` bytes count as missing, so that the size of a block is bounded.
     """
-    if form == "matrix":
-        return _write_matrix(frame, memory)
-    return _write_arrow(_shortened(frame, longest), memory)
-
-
-def _shortened(frame: pl.DataFrame, longest: int) -> pl.DataFrame:
-    import polars as pl
-
-    texts = pl.selectors.string()
-    return frame.with_columns(pl.when(texts.str.len_bytes() <= longest).then(texts))
+    if form == "arrow":
+        return _write_arrow(frame, memory, longest)
+    rows, width = frame.shape
+    size = rows * width * 8
+    memory.reserve(max(size, 1))
+    _fill(np.frombuffer(memory.view(size), np.float64).reshape(width, rows), frame)
+    return size
 
 
 def matrix_of(frame: pl.DataFrame) -> MatrixBlock:
@@ -159,14 +131,6 @@ def matrix_of(frame: pl.DataFrame) -> MatrixBlock:
     matrix = np.empty((frame.width, frame.height))
     _fill(matrix, frame)
     return MatrixBlock(matrix.T)
-
-
-def _write_matrix(frame: pl.DataFrame, memory: SharedBytes) -> int:
-    rows, width = frame.shape
-    size = rows * width * 8
-    memory.reserve(max(size, 1))
-    _fill(np.frombuffer(memory.view(size), np.float64).reshape(width, rows), frame)
-    return size
 
 
 def _fill(matrix: Floats, frame: pl.DataFrame) -> None:
@@ -178,22 +142,24 @@ def _fill(matrix: Floats, frame: pl.DataFrame) -> None:
         matrix[at] = column.to_numpy()
 
 
-def _write_arrow(frame: pl.DataFrame, memory: SharedBytes) -> int:
+def _write_arrow(frame: pl.DataFrame, memory: SharedBytes, longest: int) -> int:
     import polars as pl
     import pyarrow as pa
 
+    texts = pl.selectors.string()
+    frame = frame.with_columns(pl.when(texts.str.len_bytes() <= longest).then(texts))
     table = frame.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
-    batches = table.to_batches()
-    counter = pa.MockOutputStream()
-    for sink in (counter, None):
-        if sink is None:
-            size = counter.size()
-            memory.reserve(size)
-            sink = pa.FixedSizeBufferWriter(pa.py_buffer(memory.view(size)))
+
+    def write(sink: Any) -> None:
         with pa.ipc.new_stream(sink, table.schema) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-    return int(size)
+            writer.write_table(table)
+
+    counter = pa.MockOutputStream()
+    write(counter)
+    size = int(counter.size())
+    memory.reserve(size)
+    write(pa.FixedSizeBufferWriter(pa.py_buffer(memory.view(size))))
+    return size
 
 
 # ------------------------------------------------------------------------------ the child
@@ -207,26 +173,11 @@ def read_block(memory: SharedBytes, form: Form, rows: int, size: int, width: int
     import pyarrow as pa
 
     reader = pa.ipc.open_stream(pa.py_buffer(memory.view(size)))
-    table = reader.read_all().combine_chunks()
-    [batch] = table.to_batches()
-    return ArrowBlock(_usual(batch))
-
-
-def _texts() -> tuple[Any, ...]:
-    import pyarrow as pa
-
-    return (pa.string(), pa.large_string())
-
-
-def _usual(batch: Any) -> Any:
-    """Convert texts to the common string type; the parent ensures that they fit."""
-    import pyarrow as pa
-
-    for at, field in enumerate(batch.schema):
-        if field.type == pa.large_string():
-            column = batch.column(at).cast(pa.string())
-            batch = batch.set_column(at, field.with_type(pa.string()), column)
-    return batch
+    [batch] = reader.read_all().combine_chunks().to_batches()
+    # Texts become of the common string type; the parent ensures that they fit.
+    usual = {pa.large_string(): pa.string()}
+    fields = [field.with_type(usual.get(field.type, field.type)) for field in batch.schema]
+    return ArrowBlock(batch.cast(pa.schema(fields)))
 
 
 LONGEST = 1 << 10

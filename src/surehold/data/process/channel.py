@@ -6,8 +6,8 @@ import json
 import mmap
 import os
 import socket
-import struct
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 Message: TypeAlias = dict[str, Any]
 
-_LENGTH = struct.Struct("<I")
 _LONGEST = 1 << 24
 _PATIENCE = 30.0
 """Seconds that a message may wait for the other side to read it."""
@@ -28,10 +27,10 @@ class Gone(Exception):
 
 
 class Channel:
-    """Messages in both directions: JSON with a length prefix.
+    """Messages in both directions: one line of JSON each.
 
     JSON and not pickle, because the child runs other people's code. A deadline limits how long we
-    trust a length, or the rest of a message, to arrive.
+    trust the rest of a message to arrive.
     """
 
     def __init__(self, end: socket.socket) -> None:
@@ -40,10 +39,10 @@ class Channel:
 
     def send(self, message: Message) -> None:
         """Send a message to the other side."""
-        text = json.dumps(message).encode()
+        line = json.dumps(message).encode() + b"\n"
         try:
             self.end.settimeout(_PATIENCE)
-            self.end.sendall(_LENGTH.pack(len(text)) + text)
+            self.end.sendall(line)
         except OSError:
             raise Gone from None
 
@@ -65,17 +64,14 @@ class Channel:
         return message
 
     def _next(self) -> Message | None:
-        if len(self._came) < _LENGTH.size:
-            return None
-        [length] = _LENGTH.unpack_from(self._came)
-        stop = _LENGTH.size + length
-        if length > _LONGEST:
+        line, ended, rest = self._came.partition(b"\n")
+        if len(line) > _LONGEST:
             raise Gone
-        if len(self._came) < stop:
+        if not ended:
             return None
-        text, self._came = self._came[_LENGTH.size : stop], self._came[stop:]
+        self._came = rest
         try:
-            message = json.loads(text)
+            message = json.loads(line)
         except (ValueError, RecursionError):
             raise Gone from None
         if not isinstance(message, dict):
@@ -157,7 +153,7 @@ class Notes:
     so far.
     """
 
-    def __init__(self, memory: memoryview, rows: int, width: int | None, cells: int) -> None:
+    def __init__(self, memory: memoryview, rows: int, width: int | None) -> None:
         self.call: NDArray[np.int64] = np.frombuffer(memory, np.int64, _HEADER)
         at = _HEADER * 8
         self.values: NDArray[Any]
@@ -167,15 +163,20 @@ class Notes:
             self.values = np.frombuffer(memory, np.float64, rows * width, at).reshape(rows, width)
         at += self.values.nbytes
         self.verdicts: NDArray[np.uint8] = np.frombuffer(memory, np.uint8, rows, at)
-        self.done: NDArray[np.uint8] = np.frombuffer(memory, np.uint8, cells, at + rows)
 
     def clear(self) -> None:
         """Reset to before the first call. (Values count only where there is a verdict.)"""
         self.call[:] = 0
         self.verdicts[:] = 0
-        self.done[:] = 0
+
+    def remaining(self, cell: int) -> Iterator[tuple[int, int]]:
+        """Yield the range of every cell with a record that is yet to be decided."""
+        starts = np.arange(0, len(self.verdicts), cell)
+        is_open = np.logical_or.reduceat(self.verdicts < GOOD, starts)
+        for start in starts[is_open].tolist():
+            yield start, min(start + cell, len(self.verdicts))
 
     @staticmethod
-    def size(rows: int, width: int | None, cells: int) -> int:
+    def size(rows: int, width: int | None) -> int:
         """Return the bytes they take; ``width`` is None for labels."""
-        return _HEADER * 8 + rows * (4 if width is None else 8 * width) + rows + cells
+        return _HEADER * 8 + rows * (4 if width is None else 8 * width) + rows

@@ -51,10 +51,10 @@ class Child:
     def __init__(self, content: SharedBytes) -> None:
         self._content = content
         self.slots = [Slot() for _ in range(_SLOTS)]
+        self.loading_since: float | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
         self._lifeline = -1
-        self._loading_since: float | None = None
 
     @property
     def is_running(self) -> bool:
@@ -103,25 +103,9 @@ class Child:
 
     def load(self, message: Message) -> None:
         """Ask it to load a model, without waiting."""
-        self._loading_since = time.monotonic()
+        self.loading_since = time.monotonic()
         with contextlib.suppress(Gone):  # found out when its answer is waited for
             self.send(message)
-
-    @property
-    def is_loading(self) -> bool:
-        """Whether it has yet to report that it loaded its model."""
-        return self._loading_since is not None
-
-    @property
-    def loading_seconds(self) -> float:
-        """Return the seconds since it began to load."""
-        assert self._loading_since is not None
-        return time.monotonic() - self._loading_since
-
-    def finish_loading(self) -> float:
-        """Record that it loaded its model, or could not; return the seconds it took."""
-        seconds, self._loading_since = self.loading_seconds, None
-        return seconds
 
     def send(self, message: Message) -> None:
         """Send a message; raise Gone if the child has ended."""
@@ -135,9 +119,17 @@ class Child:
             raise Gone
         return self._channel.receive(seconds)
 
+    def wait(self, seconds: float) -> Message | None:
+        """Do the same, also if a message arrives in parts."""
+        deadline = time.monotonic() + seconds
+        while (message := self.receive(max(deadline - time.monotonic(), 0.0))) is None:
+            if time.monotonic() >= deadline:
+                return None
+        return message
+
     def kill(self) -> None:
         """Kill the process immediately, and anything it may have started."""
-        process, self._loading_since = self._process, None
+        process, self.loading_since = self._process, None
         if process is None:
             return
         with contextlib.suppress(OSError):

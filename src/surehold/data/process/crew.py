@@ -25,7 +25,6 @@ from surehold.models.payload import ModelPayload
 
 Columns: TypeAlias = tuple[tuple[str, str], ...]
 
-MOST_CHILDREN = 2
 _MOST_IDLE = 2
 START_SECONDS = 120.0
 _WORTH_ANOTHER = 1.0
@@ -53,9 +52,7 @@ class Order:
     @property
     def key(self) -> tuple[object, ...]:
         """Return a key; the same children can serve two orders with the same key."""
-        payload = self.payload
-        model = (payload.kind, payload.digest, payload.takes, payload.classes)
-        return (*model, self.columns, self.want, self.memory_bytes)
+        return (self.payload.digest, *self.message.values())
 
     @property
     def message(self) -> Message:
@@ -82,11 +79,10 @@ class Crew:
         self.waited = 0.0
         self.load_seconds = 0.0
         self.alone = False
-        self._owner = os.getpid()
         self._content = content = SharedBytes()
         self._write_content()
-        self.children = [Child(content) for _ in range(_most())]
-        self.close = weakref.finalize(self, _close, self.children, content, self._owner)
+        self.children = [Child(content) for _ in range(most_children())]
+        self.close = weakref.finalize(self, _close, self.children, content, os.getpid())
         _ALL.add(self)
 
     def can_serve(self, order: Order) -> bool:
@@ -107,26 +103,20 @@ class Crew:
         self._content.reserve(max(len(content), 1))
         self._content.view(len(content))[:] = content
 
-    @property
-    def is_ours(self) -> bool:
-        """Whether the children belong to this process."""
-        return os.getpid() == self._owner
-
-    def ready(self, seconds: float = START_SECONDS) -> Child:
+    def ready(self) -> Child:
         """Return the first child, running and loaded; InvalidInput if the model fails to load."""
         child = self.children[0]
         if not child.is_running:
             self.begin(child)
-        deadline = time.monotonic() + seconds
-        while child.is_loading:
+        while child.loading_since is not None:
             try:
-                message = child.receive(max(deadline - time.monotonic(), 0.0))
+                message = child.wait(START_SECONDS - (time.monotonic() - child.loading_since))
             except Gone:
                 child.kill()
-                raise _unfit("it ends the process that loads it") from None
+                raise unfit("it ends the process that loads it") from None
             if message is None:
                 child.kill()
-                raise _unfit(f"it is not loaded after {seconds:g} seconds")
+                raise unfit(f"it is not loaded after {START_SECONDS:g} seconds")
             self.hear(child, message)
         return child
 
@@ -142,18 +132,19 @@ class Crew:
 
     def hear(self, child: Child, message: Message) -> None:
         """Receive what a child sends while it is loading."""
-        if "hello" in message:
+        if "hello" in message or child.loading_since is None:
             return
-        self.load_seconds = max(self.load_seconds, child.finish_loading())
+        self.load_seconds = max(self.load_seconds, time.monotonic() - child.loading_since)
+        child.loading_since = None
         if "unfit" in message:
             child.kill()
-            raise _unfit(str(message["unfit"]))
+            raise unfit(str(message["unfit"]))
         try:
             columns = tuple((str(name), str(kind)) for name, kind in message["columns"])
             self.loaded = Loaded(message["form"], int(message["width"]), columns)
         except (KeyError, TypeError, ValueError):
             child.kill()
-            raise _unfit("it disturbs the process that loads it") from None
+            raise unfit("it disturbs the process that loads it") from None
 
     def start_another(self, waited: float) -> None:
         """Start one more child, if we have waited long enough for the present ones."""
@@ -178,11 +169,11 @@ class Crew:
 _KEPT = 64 << 20
 
 
-def _most() -> int:
+def most_children() -> int:
     """Return how many children a model may have: two, if there is a core for each."""
     has_affinity = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    return min(MOST_CHILDREN, cores)
+    return min(2, cores)
 
 
 def _close(children: Sequence[Child], content: SharedBytes, owner: int) -> None:
@@ -192,7 +183,8 @@ def _close(children: Sequence[Child], content: SharedBytes, owner: int) -> None:
         content.close()
 
 
-def _unfit(reason: str) -> InvalidInput:
+def unfit(reason: str) -> InvalidInput:
+    """Return the error for a model that cannot be used, whatever the records."""
     return InvalidInput("the model", "one that can be used here", reason)
 
 
@@ -225,9 +217,9 @@ def dismiss(crew: Crew) -> None:
     crew.rest()
     closed = []
     with _LOCK:
-        other = _IDLE.pop(crew.order.key, None)
+        if crew.order.key in _IDLE:
+            closed.append(_IDLE.pop(crew.order.key))
         _IDLE[crew.order.key] = crew
-        closed += [] if other is None else [other]
         while len(_IDLE) > _MOST_IDLE:
             closed.append(_IDLE.popitem(last=False)[1])
     for old in closed:

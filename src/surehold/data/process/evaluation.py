@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -27,9 +27,6 @@ from surehold.data.process.crew import START_SECONDS, Crew
 from surehold.data.process.probe import MOST_NUMBERS, Probe
 from surehold.errors import EvaluationFailed, SureholdError
 
-Truths: TypeAlias = NDArray[np.bool_]
-Found: TypeAlias = tuple[NDArray[Any], Truths]
-
 ROWS = 1 << 16
 """Records that are handed over at a time, if the model is quick."""
 _PIECE_SECONDS = 0.5
@@ -39,8 +36,26 @@ _BESIDES = 60.0
 """Seconds that a child may take between two calls of the model."""
 
 
-def found_in(notes: Notes, width: int | None, classes: int) -> Found:
-    """Return the values of a block and which of them exist; the others are -1, or NaN.
+class Result(NamedTuple):
+    """The values of one block: int32 indices of the classes, or a float64 row of scores each.
+
+    ``known`` is False for records without a value; there, labels are -1 and scores NaN. Scores are
+    as the model gave them, not clipped.
+    """
+
+    values: NDArray[Any]
+    known: NDArray[np.bool_]
+
+
+def bar_gaps(notes: Notes, frame: pl.DataFrame, gaps: Iterable[str]) -> None:
+    """Exclude records with a missing value in a column in which the model accepts none."""
+    for name in gaps:
+        if frame[name].null_count():
+            notes.verdicts[frame[name].is_null().to_numpy()] = BARRED
+
+
+def result_of(notes: Notes, width: int | None, classes: int) -> Result:
+    """Return what was found out about a block.
 
     A child that runs an analyst's code may have written anything there.
     """
@@ -50,15 +65,14 @@ def found_in(notes: Notes, width: int | None, classes: int) -> Found:
     if not known.all():
         values = values.copy()
         values[~known] = -1 if width is None else np.nan
-    return values, known
+    return Result(values, known)
 
 
 @dataclass(eq=False)
 class _Whole:
-    """A block from the caller, and what is known about its values."""
+    """A block from the caller: its values so far, and how many are missing."""
 
-    values: NDArray[Any]
-    known: Truths
+    result: Result
     missing: int
 
 
@@ -75,10 +89,6 @@ class _Job:
     strays: int = 0
     calls: int = -1
     since: float = 0.0
-
-    @property
-    def rows(self) -> int:
-        return len(self.notes.verdicts)
 
 
 class Evaluation:
@@ -112,8 +122,8 @@ class Evaluation:
         self._rows = probe.cell * cells
         self._waited = 0.0
 
-    def run(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Found]:
-        """Yield the values of each block, and which of them exist."""
+    def run(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Result]:
+        """Yield the values of each block."""
         wholes: deque[_Whole] = deque()
         for block in blocks:
             whole = self._whole(block.height)
@@ -143,12 +153,11 @@ class Evaluation:
     def _whole(self, rows: int) -> _Whole:
         shape = rows if self._width is None else (rows, self._width)
         values = np.empty(shape, np.int32 if self._width is None else np.float64)
-        return _Whole(values, np.zeros(rows, np.bool_), rows)
+        return _Whole(Result(values, np.zeros(rows, np.bool_)), rows)
 
-    def _finished(self, wholes: deque[_Whole]) -> Iterator[Found]:
+    def _finished(self, wholes: deque[_Whole]) -> Iterator[Result]:
         while wholes and not wholes[0].missing:
-            whole = wholes.popleft()
-            yield whole.values, whole.known
+            yield wholes.popleft().result
 
     def _hand_over(self, whole: _Whole, start: int, piece: pl.DataFrame) -> None:
         """Give a piece to a child with a free slot."""
@@ -171,27 +180,21 @@ class Evaluation:
     def _written(self, child: Child, whole: _Whole, start: int, piece: pl.DataFrame) -> _Job:
         used = {job.slot for job in self._queues[child]}
         slot = next(at for at in range(len(child.slots)) if at not in used)
-        rows, cell = piece.height, self._probe.cell
-        given = child.slots[slot].given
+        given, found = child.slots[slot].given, child.slots[slot].found
         size = write_block(piece, self._probe.loaded.form, given, self._longest)
-        memory = child.slots[slot].found
-        cells = -(-rows // cell)
-        room = Notes.size(rows, self._width, cells)
-        memory.reserve(room)
-        notes = Notes(memory.view(room), rows, self._width, cells)
+        room = Notes.size(piece.height, self._width)
+        found.reserve(room)
+        notes = Notes(found.view(room), piece.height, self._width)
         notes.clear()
-        for name in self._probe.gaps:
-            if piece[name].null_count():
-                notes.verdicts[piece[name].is_null().to_numpy()] = BARRED
+        bar_gaps(notes, piece, self._probe.gaps)
         self._number += 1
         message: Message = {
             "do": "evaluate",
             "job": self._number,
             "slot": slot,
-            "rows": rows,
+            "rows": piece.height,
             "size": size,
-            "cell": cell,
-            "want": self._crew.order.want,
+            "cell": self._probe.cell,
             "lost": [],
         }
         return _Job(whole, start, slot, notes, message)
@@ -204,8 +207,8 @@ class Evaluation:
         first = crew.children[0]
         if not first.is_running:
             self._revive(first)
-        ready = [child for child in crew.children if child.is_running and not child.is_loading]
-        ready = ready or [first]
+        running = [child for child in crew.children if child.is_running]
+        ready = [child for child in running if child.loading_since is None] or [first]
         child = min(ready, key=lambda child: len(self._queues[child]))
         if len(self._queues[child]) < len(child.slots):
             return child
@@ -240,14 +243,14 @@ class Evaluation:
             try:
                 if handle in ready:
                     self._hear(child)
-                else:
-                    self._check(child)
+                elif child.is_running and self._left(child) <= 0:
+                    raise Gone
             except Gone:
                 self._revive(child)
 
     def _hear(self, child: Child) -> None:
         while (message := child.receive(0.0)) is not None:
-            if child.is_loading:
+            if child.loading_since is not None:
                 try:
                     self._crew.hear(child, message)
                 except SureholdError as error:  # it could be loaded before
@@ -268,11 +271,10 @@ class Evaluation:
                 queue[0].since = time.monotonic()
 
     def _collect(self, job: _Job) -> None:
-        whole, stop = job.whole, job.start + job.rows
-        values, known = found_in(job.notes, self._width, self._classes)
-        whole.values[job.start : stop] = values
-        whole.known[job.start : stop] = known
-        whole.missing -= job.rows
+        found, rows = result_of(job.notes, self._width, self._classes), len(job.notes.verdicts)
+        for kept, part in zip(job.whole.result, found, strict=True):
+            kept[job.start : job.start + rows] = part
+        job.whole.missing -= rows
 
     # ------------------------------------------------------------------------ the failures
 
@@ -287,8 +289,8 @@ class Evaluation:
     def _left(self, child: Child) -> float:
         """Return the seconds that a child may continue what it is doing."""
         queue, now = self._queues[child], time.monotonic()
-        if child.is_loading:
-            return START_SECONDS - child.loading_seconds
+        if child.loading_since is not None:
+            return START_SECONDS - (now - child.loading_since)
         if not queue:
             return START_SECONDS
         job = queue[0]
@@ -299,10 +301,6 @@ class Evaluation:
         if calls != job.calls:
             job.calls, job.since = calls, now
         return _BESIDES + self._seconds - (now - job.since)
-
-    def _check(self, child: Child) -> None:
-        if child.is_running and self._left(child) <= 0:
-            raise Gone
 
     def _revive(self, child: Child) -> None:
         """Replace a child that hangs or is dead, and continue its work."""

@@ -30,17 +30,17 @@ class Evaluator(ABC):
     """A loaded model. ``columns`` is its input, in this order and ``form``.
 
     Called with a part it returns int32 labels, one per record (-1: none of the classes), or a
-    float64 matrix of ``width`` scores for each.
+    float64 matrix of ``width`` scores for each, whichever is wanted.
     """
 
     form: Form = "matrix"
     width = 1
 
-    def __init__(self, columns: Columns) -> None:
-        self.columns = list(columns)
+    def __init__(self, columns: Columns, want: Want) -> None:
+        self.columns, self.want = list(columns), want
 
     @abstractmethod
-    def __call__(self, part: Any, want: Want) -> NDArray[Any]:
+    def __call__(self, part: Any) -> NDArray[Any]:
         """Return the values of a part."""
 
 
@@ -53,13 +53,13 @@ class EstimatorEvaluator(Evaluator):
     def __init__(self, content: Any, columns: Columns, want: Want) -> None:
         self._model = pickle.loads(content)
         warnings.simplefilter("ignore")  # about names that a matrix does not have
-        super().__init__(_expected(self._model, columns))
+        super().__init__(_expected(self._model, columns), want)
+        named = getattr(self._model, "feature_names_in_", None) is not None
         if any(kind == "str" for _, kind in self.columns):
-            if getattr(self._model, "feature_names_in_", None) is None:
+            if not named:
                 raise Unfit("it was fitted on a matrix, and there are texts among the features")
             self.form = "arrow"
-        named = getattr(self._model, "feature_names_in_", None) is not None
-        self._pandas = load_optional("pandas") if named or self.form == "arrow" else None
+        self._pandas = load_optional("pandas") if named else None
         self._names = [name for name, _ in self.columns]
         classes = getattr(self._model, "classes_", None)
         self._classes = None if classes is None else np.asarray(classes)
@@ -75,21 +75,21 @@ class EstimatorEvaluator(Evaluator):
                 if self._scores is None:
                     raise Unfit("it has no predict_proba, so it gives labels only")
 
-    def __call__(self, part: Any, want: Want) -> NDArray[Any]:
+    def __call__(self, part: Any) -> NDArray[Any]:
         """Return what the estimator's own predict and predict_proba do."""
         if not self._writes:
             try:
-                return self._values(part, want)
+                return self._values(part)
             except ValueError as error:
                 # Memory that is shared can't be written to. Few estimators try; they get a copy.
                 if "read-only" not in str(error) or self.form != "matrix":
                     raise
                 self._writes = True
-        return self._values(part.copy(), want)
+        return self._values(part.copy())
 
-    def _values(self, part: Any, want: Want) -> NDArray[Any]:
+    def _values(self, part: Any) -> NDArray[Any]:
         given = self._given(part)
-        if want == "labels":
+        if self.want == "labels":
             assert self._classes is not None
             return indices(self._model.predict(given), self._classes, len(part))
         return as_scores(self._scores(given), len(part), self.width)
@@ -135,19 +135,19 @@ def _expected(model: Any, columns: Columns) -> Columns:
 class CallableEvaluator(Evaluator):
     """A function of a block that returns one number per record."""
 
-    def __init__(self, content: Any, columns: Columns, takes: str) -> None:
-        super().__init__(columns)
+    def __init__(self, content: Any, columns: Columns, want: Want, takes: str) -> None:
+        super().__init__(columns, want)
         self.form = "arrow" if takes == "arrow" else "matrix"
         self._model = pickle.loads(content)
 
-    def __call__(self, part: Any, want: Want) -> NDArray[Any]:
+    def __call__(self, part: Any) -> NDArray[Any]:
         """Return the numbers, or whether they are at least a half."""
         rows = len(part)
         if isinstance(part, np.ndarray):
             # Its own to write to: another call must find what it was given. Always in C's order.
             part = np.array(part, order="C")
         scores = as_scores(self._model(part), rows, 1)
-        return halves(scores[:, 0]) if want == "labels" else scores
+        return halves(scores[:, 0]) if self.want == "labels" else scores
 
 
 # ------------------------------------------------------------------------------- answers
@@ -157,11 +157,8 @@ def floats(column: Any) -> NDArray[np.float64]:
     """Return an Arrow column of numbers, NaN where null."""
     import pyarrow as pa
 
-    column = column.cast(pa.float64(), safe=False) if str(column.type) != "bool" else column
-    if str(column.type) == "bool":
-        column = column.cast(pa.uint8()).cast(pa.float64())
-    found: NDArray[np.float64] = column.to_numpy(zero_copy_only=False)
-    return found
+    numbers = column.cast(pa.float64(), safe=False)
+    return np.asarray(numbers.to_numpy(zero_copy_only=False), np.float64)
 
 
 def as_scores(found: Any, rows: int, width: int) -> NDArray[np.float64]:

@@ -14,16 +14,16 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from surehold.data.process.blocks import MatrixBlock, made_up, matrix_of
-from surehold.data.process.channel import BARRED, Notes
-from surehold.data.process.crew import Loaded
-from surehold.data.process.evaluation import Found, found_in
+from surehold.data.process.channel import Notes
+from surehold.data.process.crew import Loaded, unfit
+from surehold.data.process.evaluation import Result, bar_gaps, result_of
 from surehold.data.process.evaluators import EstimatorEvaluator, Want, WrongAnswer
 from surehold.data.process.probe import Probe, check_slip, sizes
 from surehold.data.process.trial import Trial
@@ -68,61 +68,60 @@ class LocalModel:
         try:
             self._evaluator = EstimatorEvaluator(payload.content, columns, want)
         except Unfit as error:
-            raise InvalidInput("the model", "one that can be used here", str(error)) from None
-        self._want: Want = want
+            raise unfit(str(error)) from None
         self._names = [name for name, _ in self._evaluator.columns]
         self._width = None if want == "labels" else self._evaluator.width
         self._classes = len(payload.classes or ())
         self._cell = cell or sizes(columns)[-1]
-        self._gaps: tuple[str, ...] = ()
-        self._probe: Probe | None = None
 
+    @cached_property
     def probe(self) -> Probe:
-        """Try made-up rows, once; InvalidInput if it does not return a value for each."""
-        if self._probe is None:
-            self._probe = self._probed()
-        return self._probe
-
-    def _probed(self) -> Probe:
+        """Try made-up rows; InvalidInput if the model does not return a value for each."""
         evaluator = self._evaluator
         loaded = Loaded(evaluator.form, evaluator.width, tuple(evaluator.columns))
         try:
-            self._tried(None)
+            self._try(_ROWS)
         except WrongAnswer as error:
             raise InvalidInput("the model", "a value for each record", str(error)) from None
         except Exception as error:
-            raised = f"{type(error).__name__}: {error}"
-            check_slip(raised)
+            check_slip(f"{type(error).__name__}: {error}")
             return Probe(loaded, self._cell, 0.0, True, ())
-        self._gaps = tuple(name for at, name in enumerate(self._names) if self._is_gap(at))
-        block = made_up(evaluator.columns, "matrix", self._cell, 0, None)
+        gaps = tuple(name for at, name in enumerate(self._names) if not self._accepts_gap(at))
+        return Probe(loaded, self._cell, self._try(self._cell), False, gaps)
+
+    def _try(self, rows: int, gap: int | None = None) -> float:
+        """Evaluate made-up rows; return the seconds it took."""
+        part = made_up(self._evaluator.columns, "matrix", rows, 0, gap).slice(0, rows)
         begin = time.monotonic()
-        evaluator(block.slice(0, self._cell), self._want)
-        return Probe(loaded, self._cell, time.monotonic() - begin, False, self._gaps)
+        self._evaluator(part)
+        return time.monotonic() - begin
 
-    def _tried(self, gap: int | None) -> None:
-        block = made_up(self._evaluator.columns, "matrix", _ROWS, 0, gap)
-        self._evaluator(block.slice(0, _ROWS), self._want)
-
-    def _is_gap(self, at: int) -> bool:
+    def _accepts_gap(self, at: int) -> bool:
         try:
-            self._tried(at)
+            self._try(_ROWS, at)
         except Exception:
-            return True
-        return False
+            return False
+        return True
 
-    def values(self, block: pl.DataFrame) -> Found:
-        """Return the values of one block; any thread may ask."""
+    def run(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Result]:
+        """Yield the values of each block, in order, a few blocks ahead."""
+        waiting: deque[Future[Result]] = deque()
+        with _ALONE, ThreadPoolExecutor(_THREADS, "surehold-model") as pool:
+            for block in blocks:
+                waiting.append(pool.submit(self._result, block))
+                if len(waiting) > 2 * _THREADS:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+    def _result(self, block: pl.DataFrame) -> Result:
         frame = block.select(self._names) if block.columns != self._names else block
-        cells = -(-frame.height // self._cell)
-        memory = memoryview(bytearray(Notes.size(frame.height, self._width, cells)))
-        notes = Notes(memory, frame.height, self._width, cells)
-        for name in self._gaps:
-            if frame[name].null_count():
-                notes.verdicts[frame[name].is_null().to_numpy()] = BARRED
+        memory = memoryview(bytearray(Notes.size(frame.height, self._width)))
+        notes = Notes(memory, frame.height, self._width)
+        bar_gaps(notes, frame, self.probe.gaps)
         with np.errstate(all="ignore"):
-            Trial(self._evaluator, _MATRICES.of(frame), self._want, notes, self._cell).run()
-        return found_in(notes, self._width, self._classes)
+            Trial(self._evaluator, _MATRICES.of(frame), notes, self._cell).run()
+        return result_of(notes, self._width, self._classes)
 
 
 class Matrices:
@@ -168,27 +167,6 @@ def _lies_as_numbers(column: pl.Series) -> bool:
 
 
 _MATRICES = Matrices()
-
-
-class LocalEvaluation:
-    """One evaluation: blocks in, values out, in order, a few blocks ahead."""
-
-    def __init__(self, model: LocalModel) -> None:
-        self._model = model
-
-    def run(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Found]:
-        """Yield the values of each block, and which of them exist."""
-        waiting: deque[Future[Found]] = deque()
-        with _ALONE, ThreadPoolExecutor(_THREADS, "surehold-model") as pool:
-            for block in blocks:
-                waiting.append(pool.submit(self._model.values, block))
-                if len(waiting) > 2 * _THREADS:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-
-    def close(self) -> None:
-        """Do nothing: there is nothing to end."""
 
 
 class _OneThreadEach:

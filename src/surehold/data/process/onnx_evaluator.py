@@ -51,17 +51,16 @@ class OnnxEvaluator(Evaluator):
         self, content: bytes, columns: Columns, want: Want, classes: Sequence[Label] | None
     ) -> None:
         self._session = _session(prepare(content))
-        self.width = 0
         self._inputs = self._session.get_inputs()
         for given in self._inputs:
             if given.type not in _NUMBERS and given.type != _TEXT:
                 raise Unfit(f"its input {given.name!r} is a {given.type}")
         self._together = self._takes_all(columns)
-        super().__init__(columns if self._together else self._by_name(dict(columns)))
+        super().__init__(columns if self._together else self._by_name(dict(columns)), want)
         self._check_types()
         plain = all(given.type in _FLOATS for given in self._inputs)
         self.form = "matrix" if plain else "arrow"
-        self._choose_output(want, classes)
+        self._choose_output(classes)
 
     # --------------------------------------------------------------------------- inputs
 
@@ -78,10 +77,8 @@ class OnnxEvaluator(Evaluator):
 
     def _by_name(self, kinds: Mapping[str, str]) -> Columns:
         for given in self._inputs:
-            single = len(given.shape) == 1 or (
-                len(given.shape) == 2
-                and (given.shape[1] == 1 or not isinstance(given.shape[1], int))
-            )
+            rank, width = len(given.shape), given.shape[-1] if given.shape else 0
+            single = rank == 1 or (rank == 2 and (width == 1 or not isinstance(width, int)))
             if given.name not in kinds or not single:
                 names = ", ".join(repr(given.name) for given in self._inputs[:10])
                 raise Unfit(
@@ -126,19 +123,19 @@ class OnnxEvaluator(Evaluator):
                 absent |= column.is_null().to_numpy(zero_copy_only=False)
                 column = column.fill_null({"string": "", "bool": False}.get(str(column.type), 0))
             array = column.to_numpy(zero_copy_only=False)
-            arrays.append(array.astype(object) if kind == _TEXT else _whole(array, kind))
+            arrays.append(array.astype(object if kind == _TEXT else _NUMBERS[kind]))
         return arrays, absent
 
     # -------------------------------------------------------------------------- outputs
 
-    def _choose_output(self, want: Want, classes: Sequence[Label] | None) -> None:
+    def _choose_output(self, classes: Sequence[Label] | None) -> None:
         outputs = self._session.get_outputs()
         labels = [output for output in outputs if output.type in _LABELS]
         scores = [output for output in outputs if output.type in _FLOATS]
         if not labels and not scores:
             raise Unfit(f"it gives {outputs[0].type}, and neither labels nor numbers")
         self._classes: NDArray[Any] | None = None
-        if want == "labels" and labels:
+        if self.want == "labels" and labels:
             self._output = labels[0].name
             if not classes:
                 raise Unfit("it does not say its classes; name them when the payload is made")
@@ -162,10 +159,9 @@ class OnnxEvaluator(Evaluator):
             required = f"from 1 to {MOST_WIDTH:,}"
             raise Unfit(f"it gives {self.width:,} scores for each record, and not {required}")
         # One score stands for two classes: that of the second.
-        if classes is not None and (self.width, len(classes)) != (1, 2):
-            count = len(classes)
-            if self.width != count:
-                raise Unfit(f"it gives {self.width:,} scores for each record, of {count:,} classes")
+        count = self.width if classes is None else len(classes)
+        if count != self.width and (self.width, count) != (1, 2):
+            raise Unfit(f"it gives {self.width:,} scores for each record, of {count:,} classes")
 
     def _tried_width(self) -> int:
         """Return the width for a made-up record, which is then that of all."""
@@ -187,14 +183,14 @@ class OnnxEvaluator(Evaluator):
             found: list[Any] = self._session.run([self._output], feed)
         return found
 
-    def __call__(self, part: Any, want: Want) -> NDArray[Any]:
+    def __call__(self, part: Any) -> NDArray[Any]:
         """Return what the session gives for a part."""
         feed, absent = self._fed(part)
         rows = len(part)
         [found] = self._ran(feed)
         if not isinstance(found, np.ndarray):
             raise WrongAnswer(f"a tensor, not a {type(found).__name__}")
-        if want == "scores":
+        if self.want == "scores":
             values: NDArray[Any] = as_scores(found, rows, self.width)
             if absent is not None and absent.any():
                 values = np.where(absent[:, None], np.nan, values)
@@ -210,10 +206,6 @@ class OnnxEvaluator(Evaluator):
         if absent is not None:
             values[absent] = -1
         return values
-
-
-def _whole(array: NDArray[Any], kind: str) -> NDArray[Any]:
-    return array.astype(_NUMBERS[kind])
 
 
 # --------------------------------------------------------------------------- the session

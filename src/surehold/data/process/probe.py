@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from surehold.data.process.blocks import EVERY, Like
-from surehold.data.process.channel import Gone, Message
-from surehold.data.process.crew import Crew, Loaded
+from surehold.data.process.channel import Gone
+from surehold.data.process.crew import Crew, Loaded, unfit
 from surehold.errors import InvalidInput
 
 CELLS = (64, 512, 4096, 65536)
@@ -70,13 +69,16 @@ class _Prober:
     def __init__(self, crew: Crew, seconds: float) -> None:
         self._crew, self._seconds = crew, seconds
         self._reason = ""
+        crew.ready()
+        assert crew.loaded is not None
+        self._loaded = crew.loaded
 
     def onnx(self, cell: int | None) -> Probe:
         """Find the largest cell that is quick and fits the memory, with made-up rows of every kind.
 
         No record decides whether an ONNX model fails, so one that fails on made-up rows is refused.
         """
-        loaded = self._loaded()
+        loaded = self._loaded
         candidates = [*FEW, *sizes(loaded.columns)] if cell is None else [cell]
         quick, took = [candidates[0]], 0.0
         for size in candidates[1:]:
@@ -95,7 +97,7 @@ class _Prober:
             required = "one that gives a value for every record"
             hint = "it was tried on made-up records; nothing was charged"
             raise InvalidInput("the model", required, f"one that raises {self._reason}", hint)
-        raise _unusable(f"it exceeds its limits of time or memory for {size:,} made-up records")
+        raise unfit(f"it exceeds its limits of time or memory for {size:,} made-up records")
 
     def _all_kinds(self, rows: int) -> tuple[str, float]:
         """Try rows of every kind twice; return the outcome and the time of the slowest kind.
@@ -116,7 +118,7 @@ class _Prober:
 
         A model that fails at the requested size gets one record at a time.
         """
-        loaded = self._loaded()
+        loaded = self._loaded
         outcome, took = "raised", 0.0
         like: Like = 0
         for like in (0, 1):
@@ -155,58 +157,32 @@ class _Prober:
             cell, took = cell // 2, took / 2
         return cell, took
 
-    def _loaded(self) -> Loaded:
-        self._crew.ready()
-        assert self._crew.loaded is not None
-        return self._crew.loaded
-
     def _tried(self, rows: int, like: Like, gap: int | None = None) -> tuple[str, float]:
         """Return the outcome for made-up rows, and the seconds it took."""
-        small = rows <= _ROWS and gap is None
-        message: Message = {
-            "do": "probe",
-            "rows": rows,
-            "like": like,
-            "gap": gap,
-            "want": self._crew.order.want,
-        }
-        child = self._crew.ready()
-        begin = time.monotonic()
+        child, reply = self._crew.ready(), None
+        trouble = f"it takes over {self._seconds:g} seconds for three made-up rows"
         try:
-            child.send(message)
-            reply = child.receive(self._seconds)
-            while reply is None and time.monotonic() - begin < self._seconds:
-                reply = child.receive(self._seconds - (time.monotonic() - begin))
+            child.send({"do": "probe", "rows": rows, "like": like, "gap": gap})
+            reply = child.wait(self._seconds)
         except Gone:
-            child.kill()
-            if small:
-                raise _unusable("it ends its process on made-up rows") from None
-            return "lost", 0.0
-        except BaseException:
-            child.kill()
-            raise
+            trouble = "it ends its process on made-up rows"
+        finally:
+            if reply is None:
+                child.kill()
+        small = rows <= _ROWS and gap is None
         if reply is None:
-            child.kill()
             if small:
-                raise _unusable(f"it takes over {self._seconds:g} seconds for three made-up rows")
+                raise unfit(trouble)
             return "lost", 0.0
         outcome, seconds = str(reply.get("outcome")), float(reply.get("seconds", 0.0))
         self._reason = str(reply.get("reason", ""))[:300]
         if outcome == "wrong" and small:
-            required = f"one that returns {str(reply.get('reason', ''))[:200].split(', not')[0]}"
-            raise InvalidInput("the model", required, _got(reply))
+            required, _, got = self._reason.partition(", not ")
+            raise InvalidInput("the model", f"one that returns {required[:200]}", got)
         return outcome, seconds
 
 
 _KINDS: tuple[tuple[Like, int | None], ...] = ((0, None), (2, None), (2, EVERY))
-
-
-def _got(reply: Message) -> str:
-    return str(reply.get("reason", ""))[:300].partition(", not ")[2]
-
-
-def _unusable(reason: str) -> InvalidInput:
-    return InvalidInput("the model", "one that can be used here", reason)
 
 
 def check_slip(reason: str) -> None:

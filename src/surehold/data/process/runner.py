@@ -10,7 +10,7 @@ What a model of the analyst's own code may do wrong, and what follows:
 
 An ONNX model, which anyone may have made, can do none of this: no record decides whether it fails
 or what it costs (:mod:`surehold.models.onnx.graph`), and it is called on full cells only
-(:mod:`.onnx_cells`). If such a call fails, for lack of memory or time, the machine is the reason,
+(:mod:`.worker`). If such a call fails, for lack of memory or time, the machine is the reason,
 and :class:`EvaluationFailed` is raised, which says nothing about any record.
 
 :meth:`ModelRunner.probe` refuses what can be recognised without records, such as a model that does
@@ -25,26 +25,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, TypeAlias
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from surehold.data.process.crew import Crew, Order, dismiss, hire
-from surehold.data.process.evaluation import Evaluation
+from surehold.data.process.evaluation import Evaluation, Result
 from surehold.data.process.evaluators import Want
-from surehold.data.process.local import LocalEvaluation, local_model
+from surehold.data.process.local import local_model
 from surehold.data.process.probe import Probe, probed
 from surehold.data.process.trial import most_calls
 from surehold.errors import InvalidInput
 from surehold.models.extras import require_package
 from surehold.models.payload import ModelPayload
 from surehold.queries import ColumnType, Schema
-
-Values: TypeAlias = NDArray[Any]
 
 ONNX_SECONDS = 600.0
 _SAFETY = 3.0
@@ -71,18 +66,6 @@ class ModelLimits:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise InvalidInput(name, "larger than 0", value)
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """The values of one block: int32 indices of the classes, or a float64 row of scores each.
-
-    ``known`` is False for records without a value; there, labels are -1 and scores NaN. Scores are
-    as the model gave them, not clipped.
-    """
-
-    values: Values
-    known: NDArray[np.bool_]
 
 
 class ModelRunner:
@@ -137,18 +120,13 @@ class ModelRunner:
             self._own_crew()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Give the processes back; the next evaluation of the same model may use them."""
         crew, self._crew = self._crew, None
-        if crew is not None and crew.is_ours:
+        if crew is not None and os.getpid() == self._owner:
             dismiss(crew)
 
     def probe(self) -> Probe:
@@ -159,7 +137,7 @@ class ModelRunner:
         The analyst's own code may rightly raise on a made-up row.
         """
         if self._local is not None:
-            return self._local.probe()
+            return self._local.probe
         return probed(self._own_crew(), self.limits.seconds_per_block, self._cell)
 
     def evaluate(self, blocks: Iterable[pl.DataFrame]) -> Iterator[Result]:
@@ -171,18 +149,16 @@ class ModelRunner:
         probe = self.probe()
         if self._busy:
             raise InvalidInput("a runner", "used for one evaluation at a time", "busy")
-        self._busy = True
-        evaluation: Evaluation | LocalEvaluation
-        if self._local is not None:
-            evaluation = LocalEvaluation(self._local)
-        else:
-            crew, seconds = self._own_crew(), self.limits.seconds_per_block
-            evaluation = Evaluation(crew, probe, seconds, self._in_all if self._is_onnx else None)
+        self._busy, checked = True, _checked(blocks, self.features)
         try:
-            for values, known in evaluation.run(_checked(blocks, self.features)):
-                yield Result(values, known)
+            if self._local is not None:
+                yield from self._local.run(checked)
+                return
+            crew, seconds = self._own_crew(), self.limits.seconds_per_block
+            in_all = self._in_all if self._is_onnx else None
+            with closing(Evaluation(crew, probe, seconds, in_all)) as evaluation:
+                yield from evaluation.run(checked)
         finally:
-            evaluation.close()
             self._busy = False
 
     def expected_seconds(self, records: int) -> float:
@@ -227,11 +203,11 @@ class ModelRunner:
         return self._crew
 
 
-_STORED: dict[ColumnType, tuple[type[pl.DataType], ...]] = {
-    ColumnType.INT: (pl.Int64, pl.Int32, pl.Int16, pl.Int8, pl.UInt8, pl.UInt16, pl.UInt32),
-    ColumnType.FLOAT: (pl.Float64, pl.Float32),
-    ColumnType.BOOL: (pl.Boolean,),
-    ColumnType.STR: (pl.String,),
+_STORED = {
+    ColumnType.INT: pl.Int64,
+    ColumnType.FLOAT: pl.Float64,
+    ColumnType.BOOL: pl.Boolean,
+    ColumnType.STR: pl.String,
 }
 
 
@@ -241,7 +217,7 @@ def _checked(blocks: Iterable[pl.DataFrame], features: Schema) -> Iterator[pl.Da
         schema = block.schema  # built each time
         for name, kind in features:
             found = schema.get(name)
-            if found is None or not any(found == stored for stored in _STORED[kind]):
+            if found != _STORED[kind]:
                 required = f"a column of type {kind.value}"
                 raise InvalidInput(f"feature {name!r} of a block", required, str(found))
         yield block

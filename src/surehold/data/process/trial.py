@@ -36,7 +36,7 @@ from surehold.data.process.channel import (
     SOUND,
     Notes,
 )
-from surehold.data.process.evaluators import Evaluator, Want
+from surehold.data.process.evaluators import Evaluator
 
 Call = tuple[int, int, int, int]
 Rows = NDArray[np.intp]
@@ -53,23 +53,19 @@ class Trial:
         self,
         model: Evaluator,
         block: Block,
-        want: Want,
         notes: Notes,
         cell: int,
         lost: Collection[Call] = (),
     ) -> None:
-        self._model, self._block, self._want = model, block, want
-        self._notes, self._size = notes, cell
+        self._model, self._block, self._notes, self._size = model, block, notes, cell
         self._lost = frozenset(lost)
         self._cell = 0
 
     def run(self) -> None:
         """Try every remaining cell."""
-        for at, start in enumerate(range(0, len(self._block), self._size)):
-            if not self._notes.done[at]:
-                self._cell = start
-                self._try_cell(start, min(start + self._size, len(self._block)))
-                self._notes.done[at] = 1
+        for start, stop in self._notes.remaining(self._size):
+            self._cell = start
+            self._try_cell(start, stop)
 
     def _try_cell(self, start: int, stop: int) -> None:
         verdicts = self._notes.verdicts[start:stop]
@@ -151,7 +147,7 @@ class Trial:
         call[1:6] = stage, self._cell, low, high, call[5] + 1
         call[0] = time.monotonic_ns()
         try:
-            return self._model(part, self._want)
+            return self._model(part)
         except BaseException:  # SystemExit among them: nothing that a model does is an error here
             return None
         finally:

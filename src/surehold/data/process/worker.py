@@ -15,19 +15,17 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from surehold.data.process.blocks import Block, made_up, read_block
-from surehold.data.process.channel import Channel, Gone, Message, Notes, SharedBytes
+from surehold.data.process.channel import FULL, GOOD, Channel, Gone, Message, Notes, SharedBytes
 from surehold.data.process.evaluators import (
     CallableEvaluator,
     EstimatorEvaluator,
     Evaluator,
     WrongAnswer,
 )
-from surehold.data.process.onnx_cells import evaluate_cells
 from surehold.data.process.trial import Trial
 from surehold.models.base import Unfit
 
@@ -57,44 +55,43 @@ def main(arguments: Sequence[str]) -> None:
 class Worker:
     """A model, and the memory that it shares with its parent."""
 
+    _model: Evaluator
+
     def __init__(self, channel: Channel, content: int, slots: Sequence[int]) -> None:
         self._channel = channel
         self._content = SharedBytes(content, readable_only=True)
         self._inputs = [SharedBytes(handle, readable_only=True) for handle in slots[::2]]
         self._outputs = [SharedBytes(handle) for handle in slots[1::2]]
-        self._model: Evaluator | None = None
         self._is_onnx = False
         self._base: int | None = None
         self._memory = 0
-        self._fillings: dict[int, Block] = {}
+        self._filling: tuple[int, Block] | None = None
 
     def serve(self) -> None:
         """Answer messages, one after another."""
+        answers = {"load": self._load, "probe": self._probe, "evaluate": self._evaluate}
         while True:
             message = self._channel.receive()
             assert message is not None
-            self._channel.send(self._answers[message["do"]](self, message))
+            self._channel.send(answers[message["do"]](message))
 
     def _load(self, message: Message) -> Message:
-        memory: int = message["memory"]
-        self._is_onnx, self._fillings = message["kind"] == "onnx", {}
-        self._base = used_memory()
-        self._allow(memory + _IMPORTS)
+        self._is_onnx, self._filling = message["kind"] == "onnx", None
+        self._base, self._memory = used_memory(), message["memory"]
+        self._allow(self._memory + _IMPORTS)
         try:
             model = self._model = loaded(message, self._content.view(message["size"]))
         except Unfit as error:
             return {"unfit": str(error)}
         except BaseException as error:
-            return {"unfit": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
-        self._base, self._memory = used_memory(), memory
-        self._allow(memory)
+            return {"unfit": _described(error, 300)}
+        self._base = used_memory()
+        self._allow(self._memory)
         return {"form": model.form, "width": model.width, "columns": model.columns}
 
     def _probe(self, message: Message) -> Message:
         """Try made-up rows; no record is involved, so the outcome may be reported in full."""
-        model = self._model
-        assert model is not None
-        rows: int = message["rows"]
+        model, rows = self._model, message["rows"]
         block = made_up(model.columns, model.form, rows, message["like"], message["gap"])
         part = block.slice(0, rows)
         begin = time.monotonic()
@@ -103,41 +100,58 @@ class Worker:
             self._allow(self._memory * 3 // 4)
             part = block.filled(0, rows, block)  # as the last cell of all
         try:
-            model(part, message["want"])
+            model(part)
             outcome, reason = "fine", ""
         except WrongAnswer as error:
             outcome, reason = "wrong", str(error)
         except BaseException as error:
-            outcome = "raised"
-            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            outcome, reason = "raised", _described(error, 200)
         finally:
             self._allow(self._memory)
         return {"outcome": outcome, "reason": reason, "seconds": time.monotonic() - begin}
 
     def _evaluate(self, message: Message) -> Message:
         model = self._model
-        assert model is not None
-        slot, rows, cell, want = (message[name] for name in ("slot", "rows", "cell", "want"))
+        slot, rows, size, cell = (message[name] for name in ("slot", "rows", "size", "cell"))
         # The memory left for the model must not depend on how large a block is.
         shared = sum(memory.size for memory in (*self._inputs, *self._outputs))
         slack = _GRAINS if self._is_onnx else 0
         self._allow(self._memory + slack + 2 * shared)
-        size: int = message["size"]
         block = read_block(self._inputs[slot], model.form, rows, size, len(model.columns))
-        width = None if want == "labels" else model.width
-        cells = -(-rows // cell)
-        notes = Notes(self._outputs[slot].view(Notes.size(rows, width, cells)), rows, width, cells)
+        width = None if model.want == "labels" else model.width
+        notes = Notes(self._outputs[slot].view(Notes.size(rows, width)), rows, width)
         if not self._is_onnx:
             lost = [tuple(call) for call in message["lost"]]
-            Trial(model, block, want, notes, cell, lost).run()
+            Trial(model, block, notes, cell, lost).run()
             return {"done": message["job"]}
         try:
-            evaluate_cells(model, block, self._filling(cell), want, notes, cell)
-        except (
-            BaseException
-        ):  # its message may depend on the load of the machine, so it is not reported
+            self._evaluate_cells(block, notes, cell)
+        except BaseException:  # not reported: its message may depend on the load of the machine
             return {"failed": message["job"]}
         return {"done": message["job"]}
+
+    def _evaluate_cells(self, block: Block, notes: Notes, cell: int) -> None:
+        """Call an ONNX model on full cells, the last filled up with made-up rows, and nothing else.
+
+        No record decides whether a call fails (:mod:`surehold.models.onnx.graph`), so there is
+        nothing to search for: if a call still fails, the machine is the cause, and the whole
+        evaluation fails.
+        """
+        model = self._model
+        if self._filling is None or self._filling[0] != cell:
+            self._filling = (cell, made_up(model.columns, model.form, cell, 0, None))
+        for start, stop in notes.remaining(cell):
+            part = block.slice(start, stop)
+            if stop - start < cell:
+                part = block.filled(start, stop, self._filling[1])
+            notes.call[1:6] = FULL, start, 0, stop - start, notes.call[5] + 1
+            notes.call[0] = time.monotonic_ns()
+            try:
+                found = model(part)
+            finally:
+                notes.call[0] = 0
+            notes.values[start:stop] = found[: stop - start]
+            notes.verdicts[start:stop] = GOOD
 
     def _allow(self, more: int) -> None:
         """Allow some address space on top of what was in use when the model was loaded."""
@@ -147,29 +161,24 @@ class Worker:
             limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
             resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
-    def _filling(self, cell: int) -> Block:
-        assert self._model is not None
-        if cell not in self._fillings:
-            columns, form = self._model.columns, self._model.form
-            self._fillings = {cell: made_up(columns, form, cell, 0, None)}
-        return self._fillings[cell]
-
-    _answers: dict[str, Any] = {"load": _load, "probe": _probe, "evaluate": _evaluate}  # noqa: RUF012
-
 
 def loaded(message: Message, content: memoryview) -> Evaluator:
     """Return the evaluator of a payload."""
-    columns = [(name, kind) for name, kind in message["columns"]]
+    columns, want = [(name, kind) for name, kind in message["columns"]], message["want"]
     match message["kind"]:
         case "sklearn":
-            return EstimatorEvaluator(content, columns, message["want"])
+            return EstimatorEvaluator(content, columns, want)
         case "callable":
-            return CallableEvaluator(content, columns, message["takes"])
+            return CallableEvaluator(content, columns, want, message["takes"])
         case _:
             from surehold.data.process.onnx_evaluator import OnnxEvaluator, leave
 
             leave()
-            return OnnxEvaluator(bytes(content), columns, message["want"], message["classes"])
+            return OnnxEvaluator(bytes(content), columns, want, message["classes"])
+
+
+def _described(error: BaseException, most: int) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:most]}"
 
 
 # ------------------------------------------------------------------------------- limits

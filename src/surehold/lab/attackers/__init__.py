@@ -1,6 +1,6 @@
 """Analysts, malicious and not."""
 
-from surehold.lab.attackers import benign, growth, hill_climb, votes
+from surehold.lab.attackers import benign, growth, guesses, hill_climb, votes
 from surehold.lab.attackers.base import Attacker
 
 ATTACKERS: tuple[Attacker, ...] = (
@@ -14,11 +14,15 @@ ATTACKERS: tuple[Attacker, ...] = (
     votes.AveragingAttacker(),
     votes.SubsetSumAttacker(),
     votes.MedianAttacker(),
+    guesses.NearMissAttacker(),
+    guesses.RefinementAttacker(),
+    guesses.BestOfManyAttacker(),
     growth.OptionalStoppingAttacker(),
     growth.LuckyAttacker(),
     growth.StaleAttacker(),
     growth.WaitingAttacker(),
     growth.FloodingAttacker(),
+    guesses.ReAskingAttacker(),
     benign.DashboardAnalyst(),
     benign.TuningAnalyst(),
     benign.ForwardSelectionAnalyst(),

@@ -11,8 +11,8 @@ from surehold.lab.analysis import Analysis
 from surehold.lab.attackers.base import STOPS, Attacker, leanings, pace
 from surehold.lab.defenders.base import Floats
 from surehold.lab.populations import Listed, Population
-from surehold.lab.questions import Ablations, Agreements, Joints, Memberships, Votes
-from surehold.lab.records import Records, Weights
+from surehold.lab.questions import Ablations, Agreements, Joints, Memberships, Questions, Votes
+from surehold.lab.records import Indices, Records, Weights
 from surehold.lab.setting import Setting
 
 
@@ -23,8 +23,13 @@ class VotingAttacker(Attacker):
         features = np.arange(min(analysis.features, analysis.setting.queries - 1))
         weights = np.zeros(len(features), dtype=np.int32)
         for some in pace(analysis, features, self.stops(analysis.setting)):
-            weights[some] = self.weigh(leanings(analysis.ask(Agreements(some))), analysis.n)
+            replies = analysis.ask(self.questions(some, analysis.n))
+            weights[some] = self.weigh(leanings(replies), analysis.n)
         analysis.ask(Votes(weights))
+
+    def questions(self, features: Indices, t: int) -> Questions:
+        """One question for each of the features."""
+        return Agreements(features)
 
     def stops(self, setting: Setting) -> list[int]:
         return setting.stops(STOPS)

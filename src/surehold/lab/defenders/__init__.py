@@ -1,8 +1,9 @@
 """Ways of answering, good and bad."""
 
-from surehold.lab.defenders import exact, other
+from surehold.lab.defenders import exact, other, transcripts
 from surehold.lab.defenders.base import Defender, Guard, Replies, View
 from surehold.lab.defenders.guarded import Guarded, Planned
+from surehold.lab.defenders.surprise import Surprise, SurpriseGuess
 
 DEFENDERS: tuple[Defender, ...] = (
     exact.Raw(),
@@ -13,12 +14,16 @@ DEFENDERS: tuple[Defender, ...] = (
     exact.Wide(),
     other.UncertifiedNoise(),
     other.Thresholdout(),
-    other.GuessAndCheck(),
+    transcripts.GuessAndCheck(),
+    transcripts.Verdicts(),
+    transcripts.Ladder(),
     other.Splitting(),
     Guarded("ours-u"),
     Guarded("ours-n"),
     Guarded("adaptive"),
     Guarded("sharp"),
+    Surprise(),
+    SurpriseGuess(),
 )
 """All that the lab knows, from the weakest claim to the strongest."""
 

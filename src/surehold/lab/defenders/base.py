@@ -96,6 +96,21 @@ class Guard(ABC):
         return None
 
 
+class CountedGuard(Guard):
+    """A guard with a number of answers that is fixed from the start."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._given = 0
+
+    def answers_left(self, view: View, t: int) -> int:
+        return self._most - self._given
+
+    @property
+    def spent(self) -> float:
+        return self._given / self._most
+
+
 class Defender(ABC):
     """A way of answering. ``claim`` says in words what its intervals promise."""
 

@@ -6,10 +6,9 @@ import math
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln
 
-from surehold.errors import Unreachable
 from surehold.lab.defenders.base import (
+    CountedGuard,
     Defender,
     Floats,
     Guard,
@@ -45,25 +44,17 @@ class Splitting(Defender):
         return _SplittingGuard(setting.n, solved.queries, solved.width)
 
 
-class _SplittingGuard(Guard):
+class _SplittingGuard(CountedGuard):
     def __init__(self, n: int, answers: int, width: float) -> None:
+        super().__init__(answers)
         self._n = n
-        self._answers = answers
         self._width = width
-        self._given = 0
-
-    def answers_left(self, view: View, t: int) -> int:
-        return self._answers - self._given
-
-    @property
-    def spent(self) -> float:
-        return self._given / self._answers
 
     def answer(self, questions: Questions, view: View, t: int) -> Replies:
-        count = min(len(questions), self._answers - self._given)
+        count = min(len(questions), self._most - self._given)
         values = np.empty(count)
         for place in range(count):
-            start, stop = (self._n * j // self._answers for j in (self._given, self._given + 1))
+            start, stop = (self._n * j // self._most for j in (self._given, self._given + 1))
             view.wait(stop)
             one = questions[place : place + 1]
             values[place] = view.counts(one, slice(start, stop))[0] / (stop - start)
@@ -106,71 +97,6 @@ class _ThresholdoutGuard(Guard):
 
     def _noise(self, count: int) -> Floats:
         return self._random.normal(scale=self._sigma, size=count)
-
-
-class GuessAndCheck(Defender):
-    """Report a guess from one half if the other half confirms it; else that half's value, rounded.
-
-    Even records give the guess, odd ones check it. A confirmed guess costs almost nothing, a failed
-    one as much as its rounded correction reveals; once the width would exceed alpha, it stops. The
-    union bound is over all transcripts, so it holds for any analyst at any time.
-    """
-
-    name = "guess-and-check"
-    source: ClassVar[str] = "Rogers, Roth, Smith, Srebro, Thakkar and Woodworth 2020, Algorithm 1"
-    claim = "all together within alpha, for any analyst"
-
-    def guard(self, setting: Setting, random: np.random.Generator) -> Guard:
-        guard = _GuessAndCheckGuard(setting)
-        width = guard.tolerance(setting.n // 2)
-        if width >= setting.alpha:
-            raise Unreachable(
-                f"a first answer within ± {setting.alpha:g}",
-                f"the checking half alone is off by up to {width:.3g}",
-                {"alpha": setting.alpha, "width": width},
-            )
-        return guard
-
-
-class _GuessAndCheckGuard(Guard):
-    def __init__(self, setting: Setting) -> None:
-        self._alpha = setting.alpha
-        self._beta = setting.beta
-        self._asked = 0
-        self._failures = 0
-        self._told = 0.0  # sum of ln(1 / gamma) over the failures
-
-    def answers_left(self, view: View, t: int) -> int:
-        """At least one more while its tolerance is positive; more if guesses are confirmed."""
-        return 2**62 if self.tolerance(t // 2) < self._alpha else 0
-
-    def answer(self, questions: Questions, view: View, t: int) -> Replies:
-        guesses, checks = halves(questions, view, t)
-        values = np.full(len(questions), np.nan)
-        for place in range(len(questions)):
-            slack = self._alpha - self.tolerance(t // 2)
-            if slack <= 0.0:
-                break
-            self._asked += 1
-            values[place] = guesses[place]
-            if abs(guesses[place] - checks[place]) > slack:
-                # To the middle of its cell of a grid of 2 slack, so that it is off by no more.
-                values[place] = (math.floor(checks[place] / (2.0 * slack)) + 0.5) * 2.0 * slack
-                self._failures += 1
-                self._told += math.log(math.ceil(1.0 / (2.0 * slack)))
-        return Replies.around(values, self._alpha)
-
-    def tolerance(self, size: int) -> float:
-        """How far the checking half can be off, now, for any transcript that there can be.
-
-        The paper's beta_{i,f}: over all transcripts of i queries of which f fail, there are
-        binomial(i, f) prod 1/gamma_j of them, the failure probabilities add up to beta.
-        """
-        i, f = self._asked, self._failures
-        transcripts = gammaln(i + 1) - gammaln(f + 1) - gammaln(i - f + 1) + self._told
-        each = 2.0 * math.log(math.pi**2 / 6.0) + 2.0 * (math.log(i - f + 1) + math.log(f + 1))
-        exponent = math.log(2.0 / self._beta) + float(transcripts) + each
-        return math.sqrt(exponent / (2.0 * size))
 
 
 class UncertifiedNoise(Defender):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -65,42 +64,32 @@ class _Trace:
 
     def __init__(self, graph: Any) -> None:
         self._steps = len(graph.node) + 1
-        self._constants: Mapping[str, Any] = {tensor.name: tensor for tensor in graph.initializer}
-        self._producers = {name: node for node in graph.node for name in node.output if name}
+        self._origins: dict[str, Any] = {
+            name: node for node in graph.node for name in node.output if name
+        }
+        self._origins |= {tensor.name: tensor for tensor in graph.initializer}
 
     def labels(self, name: str) -> Labels:
         """The classes of the node that a label comes from."""
         node = self._origin(name)
-        if node is None:
-            return None
-        if node.op_type in CLASSIFIERS:
+        operator = getattr(node, "op_type", None)
+        if operator in CLASSIFIERS:
             return listed_classes(node)
-        if node.op_type == "LabelEncoder":
+        if operator == "LabelEncoder":
             return _first_list(node, "values_strings", "values_int64s")
-        if node.op_type in ("ArrayFeatureExtractor", "Gather"):
-            return self._constant(node.input[0])
+        if operator in ("ArrayFeatureExtractor", "Gather"):
+            tensor = self._origin(node.input[0])
+            if hasattr(tensor, "dims") and math.prod(tensor.dims) <= MOST_WIDTH:
+                return tuple(map(_plain, np.ravel(onnx().numpy_helper.to_array(tensor)).tolist()))
         return None
 
     def _origin(self, name: str) -> Any:
-        """The first node on the way back that changes values, or None."""
+        """The constant, or the first node that changes values, on the way back; or None."""
         for _ in range(self._steps):
-            node = self._producers.get(name)
-            if node is None or node.op_type not in _PASSING:
-                return node
-            name = node.input[0]
-        return None
-
-    def _constant(self, name: str) -> Labels:
-        for _ in range(self._steps):
-            if name in self._constants:
-                tensor = self._constants[name]
-                if math.prod(tensor.dims) > MOST_WIDTH:
-                    return None
-                return tuple(map(_plain, np.ravel(onnx().numpy_helper.to_array(tensor)).tolist()))
-            node = self._producers.get(name)
-            if node is None or node.op_type not in _PASSING:
-                return None
-            name = node.input[0]
+            found = self._origins.get(name)
+            if found is None or getattr(found, "op_type", None) not in _PASSING:
+                return found
+            name = found.input[0]
         return None
 
 

@@ -10,10 +10,8 @@ wrong width is a way to mix rows, by a reshape. A test compares the two for ever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from surehold.models.onnx import row_rules as op
 from surehold.models.onnx.graph import Graph
@@ -36,10 +34,10 @@ _MAIN_RULES: Mapping[str, Rule] = {
     **dict.fromkeys(_BROADCAST.split(), op.broadcast),
     **dict.fromkeys(_REDUCE.split(), op.reduce(since=18)),
     "ReduceSum": op.reduce(since=13),
-    "Softmax": op.along(default=-1, since=13),
-    "LogSoftmax": op.along(default=-1, since=13),
-    "Hardmax": op.along(default=-1, since=13),
-    "LpNormalization": op.along(default=-1, since=0),
+    "Softmax": op.along(since=13),
+    "LogSoftmax": op.along(since=13),
+    "Hardmax": op.along(since=13),
+    "LpNormalization": op.along(since=0),
     "ArgMax": op.arg_reduce,
     "ArgMin": op.arg_reduce,
     "BatchNormalization": op.batch_normalization,
@@ -92,7 +90,7 @@ def describe_values(graph: Graph) -> dict[str, Value]:
     """What is proven of each value of a graph by its name; NotProven if not of all."""
     walk = _Walk(graph.model.opset_import)
     for tensor in graph.graph.initializer:
-        walk.define(tensor.name, Constant(_array(tensor)))
+        walk.define(tensor.name, Constant(op.array_of(tensor)))
     for given in graph.graph.input:  # one that is an initializer, too, is defined twice
         walk.define(given.name, _input_rows(given))
     for node in graph.graph.node:
@@ -122,12 +120,9 @@ class _Walk:
 
     def take(self, node: Any) -> None:
         domain = domain_of(node)
-        if domain not in self._opsets or any(
-            name and name not in self.values for name in node.input
-        ):
-            raise NotProven
-        rule = _RULES.get((domain, node.op_type))
-        if rule is None:
+        rule = _RULES.get(domain, {}).get(node.op_type)
+        is_known = all(name in self.values for name in node.input if name)
+        if rule is None or domain not in self._opsets or not is_known:
             raise NotProven
         given = [self.values[name] if name else None for name in node.input]
         opset, outputs = self._opsets[domain], len(node.output)
@@ -153,44 +148,22 @@ def _input_rows(given: Any) -> Rows:
     return Rows(tuple(sizes))
 
 
-def _constant(call: Call) -> list[Value]:
-    if len(call.attributes) != 1 or call.given:
-        raise NotProven
-    [(name, value)] = call.attributes.items()
-    if name == "value":
-        return [Constant(_array(value))]
-    if name in ("value_int", "value_ints", "value_float", "value_floats"):
-        return [Constant(np.array(value))]
-    raise NotProven
-
-
-def _array(tensor: Any) -> Any:
-    try:
-        return onnx().numpy_helper.to_array(tensor)
-    except Exception:
-        raise NotProven from None
-
-
 def _attributes(node: Any) -> dict[str, Any]:
-    kinds = onnx().AttributeProto
-    read: dict[int, Callable[[Any], Any]] = {
-        kinds.INT: lambda attribute: int(attribute.i),
-        kinds.INTS: lambda attribute: [int(number) for number in attribute.ints],
-        kinds.TENSOR: lambda attribute: attribute.t,
-        kinds.FLOAT: lambda attribute: float(attribute.f),
-        kinds.FLOATS: lambda attribute: [float(number) for number in attribute.floats],
-        **dict.fromkeys((kinds.STRING, kinds.STRINGS, kinds.TENSORS), lambda attribute: None),
-    }
+    """Numbers, lists of them and tensors; what else there is, is no size and no axis."""
+    kinds, read = onnx().AttributeProto, onnx().helper.get_attribute_value
+    numbers = (kinds.INT, kinds.INTS, kinds.TENSOR, kinds.FLOAT, kinds.FLOATS)
     found: dict[str, Any] = {}
     for attribute in node.attribute:
-        if attribute.name in found or attribute.ref_attr_name or attribute.type not in read:
+        is_number = attribute.type in numbers
+        if attribute.name in found or attribute.ref_attr_name:
             raise NotProven
-        found[attribute.name] = read[attribute.type](attribute)
+        if not is_number and attribute.type not in (kinds.STRING, kinds.STRINGS, kinds.TENSORS):
+            raise NotProven
+        found[attribute.name] = read(attribute) if is_number else None
     return found
 
 
-_RULES: Mapping[tuple[str, str], Rule] = {
-    **{(MAIN, name): rule for name, rule in _MAIN_RULES.items()},
-    **{(ML, name): rule for name, rule in _ML_RULES.items()},
-    (MAIN, "Constant"): _constant,
+_RULES: Mapping[str, Mapping[str, Rule]] = {
+    MAIN: {**_MAIN_RULES, "Constant": op.constant},
+    ML: _ML_RULES,
 }

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from surehold.models.onnx.nodes import onnx
 from surehold.models.onnx.row_values import (
     Call,
     Constant,
@@ -21,7 +23,29 @@ from surehold.models.onnx.row_values import (
     Rule,
     Value,
     axis_of,
+    require,
 )
+
+# ---------------------------------------------------------------------------- constants
+
+
+def constant(call: Call) -> list[Value]:
+    """What the node says itself."""
+    require(len(call.attributes) == 1 and not call.given)
+    [(name, value)] = call.attributes.items()
+    if name == "value":
+        return [Constant(array_of(value))]
+    require(name in ("value_int", "value_ints", "value_float", "value_floats"))
+    return [Constant(np.array(value))]
+
+
+def array_of(tensor: Any) -> Any:
+    """The numbers or texts of a tensor."""
+    try:
+        return onnx().numpy_helper.to_array(tensor)
+    except Exception:
+        raise NotProven from None
+
 
 # ------------------------------------------------------------------- element by element
 
@@ -51,20 +75,17 @@ def broadcast(call: Call) -> list[Value]:
     given = [value for value in call.given if value is not None]
     rows = [value for value in given if isinstance(value, Rows)]
     if not rows:
-        if given and all(isinstance(value, Constant) for value in given):
-            return [Constant(None)]
-        raise NotProven
+        require(bool(given) and all(isinstance(value, Constant) for value in given))
+        return [Constant(None)]
     rank = rows[0].rank
     shapes: list[tuple[int | None, ...]] = []
     for value in given:
         if isinstance(value, Rows):
-            if value.rank != rank:
-                raise NotProven
+            require(value.rank == rank)
             shapes.append(value.dims)
         elif isinstance(value, Constant) and value.value is not None:
             shape = value.value.shape
-            if len(shape) > rank or (len(shape) == rank and shape[0] != 1):
-                raise NotProven
+            require(len(shape) < rank or (len(shape) == rank and shape[0] == 1))
             shapes.append((1,) * (rank - 1 - len(shape)) + shape[len(shape) == rank :])
         else:
             raise NotProven
@@ -81,17 +102,14 @@ def _wider(sizes: Sequence[int | None]) -> int | None:
 # -------------------------------------------------------------------------- along an axis
 
 
-def along(default: int, since: int) -> Rule:
+def along(since: int) -> Rule:
     """The same shape, each entry a function of an axis that is not the records'."""
 
     def rule(call: Call) -> list[Value]:
         call.only(1)
         rows = call.rows()
-        if call.opset < since:
-            # Older: all axes from this one on, taken together.
-            axis_of(call.integer("axis", 1), rows.rank)
-        else:
-            axis_of(call.integer("axis", default), rows.rank)
+        # Older: all axes from this one on, taken together.
+        axis_of(call.integer("axis", 1 if call.opset < since else -1), rows.rank)
         return [rows]
 
     return rule
@@ -109,34 +127,22 @@ def reduce(since: int) -> Rule:
 
     def rule(call: Call) -> list[Value]:
         rows = call.rows()
-        axes = call.integers("axes", 1, since)
-        if not axes:
-            raise NotProven
-        chosen = {axis_of(axis, rows.rank) for axis in axes}
-        return [_reduce_axes(rows, chosen, call.integer("keepdims", 1))]
+        return [_reduce_axes(rows, call.axes(since, rows.rank), call.integer("keepdims", 1))]
 
     return rule
 
 
 def _reduce_axes(rows: Rows, axes: set[int], keep: int) -> Rows:
-    dims: list[int | None] = []
-    for at, dim in enumerate(rows.dims, 1):
-        if at not in axes:
-            dims.append(dim)
-        elif keep:
-            dims.append(1)
-    return Rows(tuple(dims))
+    dims = ((at, 1 if at in axes else dim) for at, dim in enumerate(rows.dims, 1))
+    return Rows(tuple(dim for at, dim in dims if keep or at not in axes))
 
 
 def top_k(call: Call) -> list[Value]:
     """The largest along an axis, and where they are."""
     rows = call.rows()
     axis = axis_of(call.integer("axis", -1), rows.rank)
-    if call.opset < 10 or not isinstance(call.value(1), Constant):
-        raise NotProven
-    dims = list(rows.dims)
-    dims[axis - 1] = None
-    return [Rows(tuple(dims))] * 2
+    require(call.opset >= 10 and isinstance(call.value(1), Constant))
+    return [rows.resized(axis, None)] * 2
 
 
 # --------------------------------------------------------------------------- other shapes
@@ -146,41 +152,32 @@ def concat(call: Call) -> list[Value]:
     """Side by side."""
     rows = [call.rows(at) for at in range(len(call.given))]
     rank = rows[0].rank
-    if any(value.rank != rank for value in rows) or "axis" not in call.attributes:
-        raise NotProven
-    axis = axis_of(call.integer("axis", 0), rank) - 1
-    dims = list(rows[0].dims)
-    sizes = [value.dims[axis] for value in rows]
-    dims[axis] = None if None in sizes else sum(size for size in sizes if size is not None)
-    return [Rows(tuple(dims))]
+    require(all(value.rank == rank for value in rows) and "axis" in call.attributes)
+    axis = axis_of(call.integer("axis", 0), rank)
+    sizes = [value.dims[axis - 1] for value in rows]
+    known = [size for size in sizes if size is not None]
+    return [rows[0].resized(axis, sum(known) if len(known) == len(sizes) else None)]
 
 
 def split(call: Call) -> list[Value]:
     """Parts along an axis; how large they are is not followed."""
     rows = call.rows()
     axis = axis_of(call.integer("axis", 0), rows.rank)
-    if not isinstance(call.value(1), Constant | None):
-        raise NotProven
-    dims = list(rows.dims)
-    dims[axis - 1] = None
-    return [Rows(tuple(dims))] * call.outputs
+    require(isinstance(call.value(1), Constant | None))
+    return [rows.resized(axis, None)] * call.outputs
 
 
 def reshape(call: Call) -> list[Value]:
     """The same numbers in the same order: rows stay whole if there are as many as before."""
     shape = call.whole(1)
-    value = call.value(0)
-    if not shape or call.integer("allowzero", 0) or any(size < -1 for size in shape):
-        raise NotProven
-    if isinstance(value, Lying):
-        if shape not in ([-1], [-1, 1]):
-            raise NotProven
+    require(bool(shape) and not call.integer("allowzero", 0) and min(shape) >= -1)
+    if isinstance(call.value(0), Lying):
+        require(shape in ([-1], [-1, 1]))
         return [Rows((1,) * (len(shape) - 1))]
     rows = call.rows()
     rest: list[int | None] = []
     for at, size in enumerate(shape[1:], 1):
-        if size == 0 and at >= rows.rank:
-            raise NotProven
+        require(size != 0 or at < rows.rank)
         rest.append(rows.dims[at - 1] if size == 0 else size)
     if shape[0] == 0:
         return [Rows(_fill_in(rest, rows.size))]
@@ -206,30 +203,22 @@ def _fill_in(rest: Sequence[int | None], size: int | None) -> tuple[int | None, 
 def flatten(call: Call) -> list[Value]:
     """All axes but the first in one."""
     rows = call.rows()
-    if call.integer("axis", 1) != 1:
-        raise NotProven
+    require(call.integer("axis", 1) == 1)
     return [Rows((rows.size,))]
 
 
 def squeeze(call: Call) -> list[Value]:
     """Without axes of size one, which must be named: the records' may have that size, too."""
     rows = call.rows()
-    axes = call.integers("axes", 1, 13)
-    if not axes:
-        raise NotProven
-    return [_reduce_axes(rows, {axis_of(axis, rows.rank) for axis in axes}, keep=0)]
+    return [_reduce_axes(rows, call.axes(13, rows.rank), keep=0)]
 
 
 def unsqueeze(call: Call) -> list[Value]:
     """With further axes of size one."""
     rows = call.rows()
-    axes = call.integers("axes", 1, 13)
-    if not axes:
-        raise NotProven
-    rank = rows.rank + len(axes)
-    chosen = {axis_of(axis, rank) for axis in axes}
-    if len(chosen) != len(axes):
-        raise NotProven
+    rank = rows.rank + len(call.integers("axes", 1, 13) or ())
+    chosen = call.axes(13, rank)
+    require(rows.rank + len(chosen) == rank)
     dims = iter(rows.dims)
     return [Rows(tuple(1 if at in chosen else next(dims) for at in range(1, rank)))]
 
@@ -246,11 +235,10 @@ def transpose(call: Call) -> list[Value]:
 def slice_(call: Call) -> list[Value]:
     """A part along named axes."""
     rows = call.rows()
-    if call.opset < 10 or any(not isinstance(value, Constant | None) for value in call.given[1:]):
-        raise NotProven
+    require(call.opset >= 10)
+    require(all(isinstance(value, Constant | None) for value in call.given[1:]))
     axes = [axis_of(axis, rows.rank) for axis in call.whole(3)]
-    if not axes:
-        raise NotProven
+    require(bool(axes))
     dims = [None if at in axes else dim for at, dim in enumerate(rows.dims, 1)]
     return [Rows(tuple(dims))]
 
@@ -274,8 +262,7 @@ def gather(call: Call) -> list[Value]:
 def matmul(call: Call) -> list[Value]:
     """Rows times a constant matrix."""
     rows, right = call.rows(), call.array(1)
-    if rows.rank < 2 or right.ndim not in (1, 2):
-        raise NotProven
+    require(rows.rank >= 2 and right.ndim in (1, 2))
     return [Rows(rows.dims[:-1] + right.shape[1:])]
 
 
@@ -283,26 +270,21 @@ def gemm(call: Call) -> list[Value]:
     """The same with a constant on top, and never transposed on the left."""
     call.rows(rank=2)
     right = call.array(1)
-    if call.integer("transA", 0) or right.ndim != 2:
-        raise NotProven
+    require(not call.integer("transA", 0) and right.ndim == 2)
     width = right.shape[0 if call.integer("transB", 0) else 1]
     product = Rows((width,))
     added = call.value(2)
     if added is not None:
         # It is repeated to the size of the product, and never the other way round.
-        [summed] = broadcast(Call("Add", [product, added], {}, call.opset, 1))
-        if summed != product:
-            raise NotProven
+        require(broadcast(Call("Add", [product, added], {}, call.opset, 1)) == [product])
     return [product]
 
 
 def batch_normalization(call: Call) -> list[Value]:
     """By constants, as when a model is used; when it is trained, by what the batch holds."""
     rows = call.rows()
-    if rows.rank < 2 or call.integer("training_mode", 0) or call.outputs != 1:
-        raise NotProven
-    if len(call.given) != 5 or any(call.array(at).ndim != 1 for at in range(1, 5)):
-        raise NotProven
+    require(rows.rank >= 2 and not call.integer("training_mode", 0) and call.outputs == 1)
+    require(len(call.given) == 5 and all(call.array(at).ndim == 1 for at in range(1, 5)))
     return [rows]
 
 
@@ -323,8 +305,7 @@ def regressor(targets: str) -> Rule:
         call.only(1)
         call.rows(rank=2)
         width = call.integer(targets, 1)
-        if width < 1:
-            raise NotProven
+        require(width >= 1)
         return [Rows((width,))]
 
     return rule
@@ -334,8 +315,7 @@ def svm_regressor(call: Call) -> list[Value]:
     """One number for each record, whatever a file may say of targets as other regressors have."""
     call.only(1)
     call.rows(rank=2)
-    if "n_targets" in call.attributes:
-        raise NotProven
+    require("n_targets" not in call.attributes)
     return [Rows((1,))]
 
 
@@ -358,8 +338,7 @@ def feature_vectorizer(call: Call) -> list[Value]:
     """
     sizes = [call.rows(at, rank=2).dims[0] for at in range(len(call.given))]
     widths = [size for size in sizes if size is not None]
-    if len(widths) != len(sizes) or call.attributes.get("inputdimensions") != widths:
-        raise NotProven
+    require(len(widths) == len(sizes) and call.attributes.get("inputdimensions") == widths)
     return [Rows((sum(widths),))]
 
 

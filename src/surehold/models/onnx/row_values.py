@@ -21,6 +21,12 @@ class NotProven(Exception):
     """Nothing is known about this; it may or may not mix rows."""
 
 
+def require(holds: bool) -> None:
+    """Refuse to say anything unless this holds."""
+    if not holds:
+        raise NotProven
+
+
 @dataclass(frozen=True)
 class Rows:
     """One entry for each record; ``dims`` are the sizes of the other axes, None if unknown."""
@@ -34,13 +40,13 @@ class Rows:
 
     @property
     def size(self) -> int | None:
-        """Numbers for each record."""
-        return math.prod(dim for dim in self.dims if dim is not None) if self.is_sized else None
+        """Numbers for each record, None if unknown."""
+        known = [dim for dim in self.dims if dim is not None]
+        return math.prod(known) if len(known) == len(self.dims) else None
 
-    @property
-    def is_sized(self) -> bool:
-        """Whether all sizes are known."""
-        return None not in self.dims
+    def resized(self, axis: int, size: int | None) -> Rows:
+        """With another size of an axis that is not the records'."""
+        return Rows((*self.dims[: axis - 1], size, *self.dims[axis:]))
 
 
 @dataclass(frozen=True)
@@ -95,34 +101,33 @@ class Call:
     def whole(self, at: int) -> list[int]:
         """An input that must be a known list of whole numbers."""
         array = self.array(at)
-        if array.dtype.kind not in "iu":
-            raise NotProven
+        require(array.dtype.kind in "iu")
         return [int(number) for number in np.ravel(array)]
 
     def integers(self, name: str, at: int, since: int) -> list[int] | None:
         """A list that was an attribute in older opsets and is an input since; None if absent."""
+        found: list[int] | None = self.attributes.get(name)
         if self.opset >= since:
-            if name in self.attributes:
-                raise NotProven
+            require(name not in self.attributes)
             return None if self.value(at) is None else self.whole(at)
-        if self.value(at) is not None:
-            raise NotProven
-        found = self.attributes.get(name)
-        if found is not None and not isinstance(found, list):
-            raise NotProven
+        require(self.value(at) is None and isinstance(found, list | None))
         return found
+
+    def axes(self, since: int, rank: int) -> set[int]:
+        """The axes that are named in one of these two ways; never the records'."""
+        axes = self.integers("axes", 1, since)
+        require(bool(axes))
+        return {axis_of(axis, rank) for axis in axes or ()}
 
     def integer(self, name: str, default: int) -> int:
         """An attribute."""
-        found = self.attributes.get(name, default)
-        if not isinstance(found, int):
-            raise NotProven
+        found: int = self.attributes.get(name, default)
+        require(isinstance(found, int))
         return found
 
     def only(self, count: int) -> None:
         """There are no more inputs than these."""
-        if any(value is not None for value in self.given[count:]):
-            raise NotProven
+        require(all(value is None for value in self.given[count:]))
 
 
 Rule: TypeAlias = Callable[[Call], list[Value]]
@@ -131,6 +136,5 @@ Rule: TypeAlias = Callable[[Call], list[Value]]
 def axis_of(axis: int, rank: int) -> int:
     """The axis, counted from the front; never the one of the records."""
     found = axis + rank if axis < 0 else axis
-    if not 1 <= found < rank:
-        raise NotProven
+    require(1 <= found < rank)
     return found

@@ -8,6 +8,7 @@ other. The result is the same to the last bit, as the same leaves are reached.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,27 +89,27 @@ def pad_trees(node: Any) -> None:
     order = np.lexsort([level, tree])  # every node before those that it leads to
     given = attributes_of(node)
     for name in given:
-        if name.startswith("nodes_") and name not in _LINKS:
+        if name.startswith("nodes_") and name.removeprefix("nodes_") not in _LINKS:
             _reorder(given[name], source[order])
     leaves = np.concatenate([forest.is_leaf, np.zeros(len(origin), np.bool_)])
     for name, values in (
-        ("nodes_nodeids", names),
-        ("nodes_truenodeids", np.where(leaves, 0, names[true])),
-        ("nodes_falsenodeids", np.where(leaves, 0, names[false])),
+        ("nodeids", names),
+        ("truenodeids", np.where(leaves, 0, names[true])),
+        ("falsenodeids", np.where(leaves, 0, names[false])),
     ):
-        del given[name].ints[:]
-        given[name].ints.extend(values[order].tolist())
+        given[f"nodes_{name}"].ints[:] = values[order].tolist()
 
 
-_LINKS = ("nodes_nodeids", "nodes_truenodeids", "nodes_falsenodeids")
+_LINKS = ("nodeids", "truenodeids", "falsenodeids")
+
+
+def _integers(given: Mapping[str, Any], name: str) -> Integers:
+    return np.array(given[name].ints if name in given else (), np.int64)
 
 
 def _forest(node: Any) -> _Forest:
     given = attributes_of(node)
-    lists = [
-        np.array(given[f"nodes_{name}"].ints if f"nodes_{name}" in given else (), np.int64)
-        for name in ("treeids", "nodeids", "truenodeids", "falsenodeids")
-    ]
+    lists = [_integers(given, f"nodes_{name}") for name in ("treeids", *_LINKS)]
     modes = given["nodes_modes"].strings if "nodes_modes" in given else ()
     if len({len(modes), *map(len, lists)}) != 1 or not modes:
         raise refusal("of trees whose nodes are all described", node.op_type)
@@ -177,11 +178,8 @@ def _check_weights(node: Any, forest: _Forest) -> None:
     """That all leaves have equally many, or the time would show which leaf a record reaches."""
     given = attributes_of(node)
     kind = "class" if node.op_type == "TreeEnsembleClassifier" else "target"
-    trees, names = (
-        np.array(given[f"{kind}_{name}"].ints if f"{kind}_{name}" in given else (), np.int64)
-        for name in ("treeids", "nodeids")
-    )
-    listed = np.array(given["nodes_treeids"].ints, np.int64)
+    trees, names = (_integers(given, f"{kind}_{name}") for name in ("treeids", "nodeids"))
+    listed = _integers(given, "nodes_treeids")
     if len(trees) == len(names):
         wanted = np.stack([trees, names], axis=1)
         pairs, counts = np.unique(wanted, axis=0, return_counts=True)
@@ -209,5 +207,4 @@ def _reorder(attribute: Any, source: Integers) -> None:
     for field in (attribute.ints, attribute.floats, attribute.strings):
         if len(field):
             values = list(field)
-            del field[:]
-            field.extend([values[at] for at in source.tolist()])
+            field[:] = [values[at] for at in source.tolist()]

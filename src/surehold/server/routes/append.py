@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from pathlib import Path
 from typing import Annotated, Any
 
+import anyio
 from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from surehold.errors import InvalidInput, StorageFailed
-from surehold.server.auth import GuardedRoute
+from surehold.server.auth import CUSTODIAN, GuardedRoute, KeyHeader, Served
 from surehold.server.body import JSON, check_length, check_type, not_json, parse, receive
-from surehold.server.dependencies import CUSTODIAN, KeyHeader, Served, gives
-from surehold.server.schemas import WITH_BODY, Reply, reply
+from surehold.server.schemas import WITH_BODY, Reply, gives, reply
 from surehold.server.service import Service
 from surehold.session import Appended
 
@@ -61,24 +60,12 @@ async def append(
 
 
 async def _spool(request: Request, path: Path, most: int, service: Service) -> None:
-    """Write the body to a file next to the records, equally private, a megabyte at a time."""
-    waiting = bytearray()
-    await run_in_threadpool(_write, path, b"", "xb")
-    async for piece in receive(request, most, service.settings):
-        waiting += piece
-        if len(waiting) >= _WRITE_AT:
-            await run_in_threadpool(_write, path, bytes(waiting))
-            waiting.clear()
-    await run_in_threadpool(_write, path, bytes(waiting))
-
-
-def _write(path: Path, content: bytes, mode: str = "r+b") -> None:
-    """Append to a file; do not create a missing one again without its records."""
+    """Write the body to a file next to the records, equally private."""
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        with path.open(mode) as file:
-            file.seek(0, os.SEEK_END)
-            file.write(content)
+        async with await anyio.Path(path).open("xb", buffering=_WRITE_AT) as file:
+            async for piece in receive(request, most, service.settings):
+                await file.write(piece)
     except OSError as error:
         reason = error.strerror or str(error)
         raise StorageFailed("receiving the records", reason, "nothing was kept") from error

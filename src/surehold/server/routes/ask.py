@@ -9,24 +9,25 @@ from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from surehold import queries
 from surehold.errors import RequestRefused
-from surehold.server.auth import GuardedRoute
-from surehold.server.body import check_length, check_type, receive
-from surehold.server.dependencies import ANALYST, Called, KeyHeader, Served, Threads, gives, one_key
+from surehold.queries import Query
+from surehold.server.auth import ANALYST, Called, GuardedRoute, KeyHeader, Served
+from surehold.server.body import read
 from surehold.server.schemas import (
     WITH_BODY,
     Answers,
     AskBody,
     AskManyBody,
+    Claimed,
+    RegisterBody,
     Reply,
     Result,
     SelectBody,
-    query_of,
+    gives,
     reply,
 )
-from surehold.server.service import Service
-from surehold.session import Choice, KeptModel
+from surehold.server.service import Caller, Service
+from surehold.session import Choice, KeptModel, SelectionOutcome
 
 BYTES = "application/octet-stream"
 
@@ -37,56 +38,48 @@ _ERRORS = (*WITH_BODY, 402, 409, 501)
 
 
 @router.post("/ask", openapi_extra=ANALYST, responses=gives(Result, *_ERRORS))
-async def ask(
-    body: AskBody, service: Served, caller: Called, threads: Threads, key: KeyHeader = None
-) -> Reply:
+async def ask(body: AskBody, service: Served, caller: Called, key: KeyHeader = None) -> Reply:
     """Ask, and get a value with a width that holds for all answers together."""
-
-    def answer() -> Reply:
-        asked = query_of(body.query, service.dataset)
-        chosen = one_key(key, body.key)
-        return reply(service.ask(caller, asked, t=body.round, key=chosen))
-
-    return await run_sync(answer, limiter=threads)
+    return await _answer(body, service, caller, key)
 
 
 @router.post("/ask-many", openapi_extra=ANALYST, responses=gives(Answers, *_ERRORS))
 async def ask_many(
-    body: AskManyBody, service: Served, caller: Called, threads: Threads, key: KeyHeader = None
+    body: AskManyBody, service: Served, caller: Called, key: KeyHeader = None
 ) -> Reply:
     """Ask several queries at one round, all or none, in one pass over the data."""
-
-    def answer() -> Reply:
-        asked = [query_of(one, service.dataset) for one in body.queries]
-        chosen = one_key(key, body.key)
-        answers = service.ask_many(caller, asked, t=body.round, key=chosen)
-        return reply({"answers": [answer.to_dict() for answer in answers]})
-
-    return await run_sync(answer, limiter=threads)
+    return await _answer(body, service, caller, key)
 
 
-@router.post("/select", openapi_extra=ANALYST, responses=gives(Choice, *_ERRORS))
-async def select(
-    body: SelectBody, service: Served, caller: Called, threads: Threads, key: KeyHeader = None
-) -> Reply:
+@router.post("/select", openapi_extra=ANALYST, responses=gives(Choice | SelectionOutcome, *_ERRORS))
+async def select(body: SelectBody, service: Served, caller: Called, key: KeyHeader = None) -> Reply:
     """Choose the best of several queries, at one price for any number of them."""
+    return await _answer(body, service, caller, key)
 
+
+@router.post("/register", openapi_extra=ANALYST, responses=gives(Claimed, *WITH_BODY, 409, 501))
+async def register(body: RegisterBody, service: Served, caller: Called) -> Reply:
+    """Claim intervals for questions now, to be asked at any time. Free; reads no record."""
+
+    def claim() -> Reply:
+        asked, desk = body.build(service.dataset), service.desk(caller, body.round)
+        claims = desk.register(asked, share=body.share)
+        return reply({"registered": [one.to_dict() for one in claims]})
+
+    return await run_sync(claim, limiter=service.threads)
+
+
+async def _answer(
+    body: AskBody | AskManyBody | SelectBody, service: Service, caller: Caller, key: str | None
+) -> Reply:
     def answer() -> Reply:
-        asked = _selection(body, service)
-        chosen = one_key(key, body.key)
-        return reply(service.ask(caller, asked, t=body.round, key=chosen))
+        asked, options = body.build(service.dataset), body.options(key)
+        desk = service.desk(caller, body.round)
+        if isinstance(asked, Query):
+            return reply(desk.ask(asked, **options))
+        return reply({"answers": [one.to_dict() for one in desk.ask_many(asked, **options)]})
 
-    return await run_sync(answer, limiter=threads)
-
-
-def _selection(body: SelectBody, service: Service) -> queries.Select:
-    given, data = body.candidates, service.dataset
-    candidates = (
-        {name: query_of(one, data) for name, one in given.items()}
-        if isinstance(given, dict)
-        else [query_of(one, data) for one in given]
-    )
-    return queries.select(candidates, best=body.best, price=body.price)
+    return await run_sync(answer, limiter=service.threads)
 
 
 # -------------------------------------------------------------------------------------- models
@@ -105,12 +98,10 @@ def _selection(body: SelectBody, service: Service) -> queries.Select:
 )
 async def keep_model(request: Request, service: Served, caller: Called) -> Reply:
     """Upload an ONNX model; queries refer to it by the returned name."""
-    check_type(request, [BYTES])
-    most = service.settings.model_bytes
-    check_length(request, most)
+    settings = service.settings
     with service.uploads.one(caller.name):
-        pieces = [piece async for piece in receive(request, most, service.settings)]
-        return reply(await run_in_threadpool(_keep, service, b"".join(pieces)))
+        content = await read(request, BYTES, settings.model_bytes, settings)
+        return reply(await run_in_threadpool(_keep, service, content))
 
 
 def _keep(service: Service, content: bytes) -> KeptModel:

@@ -7,21 +7,20 @@ import contextlib
 import json
 import time
 from collections.abc import AsyncIterator
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
 
-from surehold.server.auth import GuardedRoute
-from surehold.server.dependencies import VIEWER, Called
+from surehold.server.auth import VIEWER, Called, GuardedRoute
 from surehold.server.limits import Turns
 from surehold.server.schemas import USUAL, failures
 from surehold.server.service import Caller, Service
 
 _EVERY = 0.25  # seconds between looks at the ledger: other processes may write to it too
-_ALIVE = 15.0  # seconds after which a silent stream says that it is there
+_EVENTS = "text/event-stream"
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["look"])
 
@@ -54,13 +53,14 @@ class Watch:
 
     async def events(self, caller: Caller) -> AsyncIterator[str]:
         """Yield the present status, then every later one, while the caller's token is valid."""
-        until = time.monotonic() + self._service.settings.stream_seconds
+        settings = self._service.settings
+        until = time.monotonic() + settings.stream_seconds
         if self._task is None or self._task.done():
             self._latest = None
             self._task = asyncio.create_task(self._look())
         seen = 0
         while not self._is_over and (left := until - time.monotonic()) > 0:
-            wait = min(_ALIVE, left)
+            wait = min(settings.alive_seconds, left)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._news(seen), wait)
             if not self._service.is_still_good(caller):
@@ -68,7 +68,7 @@ class Watch:
             if self._latest is not None and self._latest[0] > seen:
                 seen, text = self._latest
                 yield f"id: {seen}\nevent: status\ndata: {text}\n\n"
-            elif wait == _ALIVE and not self._is_over:
+            elif wait == settings.alive_seconds and not self._is_over:
                 yield ": still here\n\n"
 
     async def _news(self, seen: int) -> None:
@@ -91,21 +91,14 @@ class Watch:
             await asyncio.sleep(_EVERY)
 
 
-class Stream(StreamingResponse):
-    """The events for one watcher, counted while the stream lasts."""
-
-    def __init__(self, watch: Watch, caller: Caller) -> None:
-        self._watch, self._caller = watch, caller
-        watch.watchers.take(caller.name)  # before it begins, or many at once would get in
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        super().__init__(watch.events(caller), media_type="text/event-stream", headers=headers)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until it ends, or the client has disconnected."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._watch.leave(self._caller)
+async def _watching(request: Request, caller: Called) -> AsyncIterator[Watch]:
+    """Count a watcher while the stream lasts, and before it begins, or many would get in."""
+    watch: Watch = request.app.state.watch
+    watch.watchers.take(caller.name)
+    try:
+        yield watch
+    finally:
+        watch.leave(caller)
 
 
 @router.get(
@@ -114,12 +107,13 @@ class Stream(StreamingResponse):
     response_class=StreamingResponse,
     responses={
         200: {
-            "content": {"text/event-stream": {}},
+            "content": {_EVENTS: {}},
             "description": "Server-sent events named `status`, whose data is that of /v1/status.",
         },
         **failures(*USUAL),
     },
 )
-async def events(request: Request, caller: Called) -> StreamingResponse:
+async def events(caller: Called, watch: Annotated[Watch, Depends(_watching)]) -> StreamingResponse:
     """Stream the status now, and after every append and answer."""
-    return Stream(request.app.state.watch, caller)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(watch.events(caller), headers=headers, media_type=_EVENTS)

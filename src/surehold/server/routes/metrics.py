@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from fastapi import APIRouter
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from surehold.server.auth import GuardedRoute
-from surehold.server.dependencies import VIEWER, Served
+from surehold.server.auth import VIEWER, GuardedRoute, Served
 from surehold.server.schemas import USUAL, failures
-from surehold.session import Status
+from surehold.session import Status, SurpriseStatus
 from surehold.session.release import SLOT
 
 _BUCKETS = tuple(SLOT * 2.0**k for k in range(13))  # up to a minute and 42 seconds
 
+_EVERY_GUARD: list[tuple[str, str, Callable[[Any], float]]] = [
+    ("records", "Records of the dataset.", lambda now: now.n),
+    ("answers", "Answers given.", lambda now: now.answers),
+    ("ledger_entries", "Entries of the ledger.", lambda now: now.entries),
+]
+_GAUGES: dict[str, list[tuple[str, str, Callable[[Any], float]]]] = {
+    "noise": [
+        ("answers_left", "Answers left at the present round.", lambda now: now.answers_left),
+        (
+            "budget_total",
+            "The budget, in mu^2 of the record that is exposed most.",
+            lambda now: now.budget.total,
+        ),
+        ("budget_spent", "What was spent of the budget.", lambda now: now.budget.spent),
+    ],
+    "surprise": [
+        ("spent_bits", "What all outcomes so far cost, in bits.", lambda now: now.spent),
+        ("claims", "Claims registered.", lambda now: now.claims),
+    ],
+}
+
+logger = logging.getLogger("surehold.server")
 router = APIRouter(route_class=GuardedRoute, tags=["run"])
 
 
 class Metrics:
     """Counters of one service. Labels are routes and statuses, never what clients sent."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: str = "noise") -> None:
         registry = self.registry = CollectorRegistry()
         labels = ("method", "route", "status")
-        self._requests = Counter(
-            "surehold_requests", "Requests answered.", labels, registry=registry
-        )
+        counter = partial(Counter, registry=registry)
+        self._requests = counter("surehold_requests", "Requests answered.", labels)
         self._seconds = Histogram(
             "surehold_request_seconds",
             "How long requests took, rounded up to a slot of the release grid.",
@@ -34,29 +59,16 @@ class Metrics:
             buckets=_BUCKETS,
             registry=registry,
         )
-        self._calls = Counter(
-            "surehold_tool_calls",
-            "Calls of tools, by outcome.",
-            ("tool", "outcome"),
-            registry=registry,
-        )
-        self._late = Counter(
-            "surehold_late_answers",
-            "Answers that were not ready by the slot they were expected for.",
-            registry=registry,
-        )
-        self._gauges = {
-            name: Gauge(f"surehold_{name}", text, registry=registry)
-            for name, text in {
-                "records": "Records of the dataset.",
-                "answers": "Answers given.",
-                "answers_left": "Answers left at the present round.",
-                "budget_total": "The budget, in mu^2 of the record that is exposed most.",
-                "budget_spent": "What was spent of the budget.",
-                "ledger_entries": "Entries of the ledger.",
-                "streams": "Open streams of events.",
-            }.items()
-        }
+        outcome = ("tool", "outcome")
+        self._calls = counter("surehold_tool_calls", "Calls of tools, by outcome.", outcome)
+        late = "Answers that were not ready by the slot they were expected for."
+        self._late = counter("surehold_late_answers", late)
+        gauge = partial(Gauge, registry=registry)
+        self._streams = gauge("surehold_streams", "Open streams of events.")
+        self._gauges = [
+            (gauge(f"surehold_{name}", text), value)
+            for name, text, value in (*_EVERY_GUARD, *_GAUGES[guard])
+        ]
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request; its seconds must already be rounded up to a slot."""
@@ -67,23 +79,16 @@ class Metrics:
         """Count a tool call."""
         self._calls.labels(tool, outcome).inc()
 
-    def count_late(self) -> None:
-        """Count a late answer."""
+    def count_late(self, slot: float) -> None:
+        """Count a late answer, and log it, because it reveals a little about records."""
         self._late.inc()
+        logger.warning("late answer", extra={"slot": slot})
 
-    def text(self, status: Status, streams: int) -> bytes:
+    def text(self, status: Status | SurpriseStatus, streams: int) -> bytes:
         """Return all metrics, in Prometheus' text format."""
-        values = {
-            "records": status.n,
-            "answers": status.answers,
-            "answers_left": status.answers_left,
-            "budget_total": status.budget.total,
-            "budget_spent": status.budget.spent,
-            "ledger_entries": status.entries,
-            "streams": streams,
-        }
-        for name, value in values.items():
-            self._gauges[name].set(value)
+        self._streams.set(streams)
+        for gauge, value in self._gauges:
+            gauge.set(value(status))
         return generate_latest(self.registry)
 
 

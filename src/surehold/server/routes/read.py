@@ -9,12 +9,19 @@ from fastapi import APIRouter, Path, Query
 from surehold.errors import RequestRefused
 from surehold.planning import Plan
 from surehold.server import schemas
-from surehold.server.auth import GuardedRoute
-from surehold.server.dependencies import VIEWER, Called, Number, Served, Share, gives
-from surehold.server.schemas import LARGEST, USUAL, WITH_BODY, Reply, reply
+from surehold.server.auth import VIEWER, Called, GuardedRoute, Served
+from surehold.server.schemas import LARGEST, USUAL, WITH_BODY, Reply, gives, reply
 from surehold.server.service import Me
-from surehold.session import Outlook, Quote, Status, Verification
+from surehold.session import (
+    Outlook,
+    Quote,
+    Status,
+    SurpriseQuote,
+    SurpriseStatus,
+    Verification,
+)
 
+Number = Annotated[int | None, Query(ge=0, le=LARGEST)]
 _MOST_BATCHES = 1000  # a hundred times as many would take ten seconds
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["look"])
@@ -32,7 +39,7 @@ def schema(service: Served) -> Reply:
     return reply(service.dataset.columns)
 
 
-@router.get("/status", openapi_extra=VIEWER, responses=gives(Status, *USUAL))
+@router.get("/status", openapi_extra=VIEWER, responses=gives(Status | SurpriseStatus, *USUAL))
 def status(service: Served) -> Reply:
     """Return the status of the dataset."""
     return reply(service.dataset.status())
@@ -65,7 +72,7 @@ def growth(service: Served) -> Reply:
 @router.get("/compare", openapi_extra=VIEWER, responses=gives(schemas.Compared, *USUAL))
 def comparison(
     beta: Annotated[float, Query(allow_inf_nan=False)],
-    alpha: Share = None,
+    alpha: Annotated[float | None, Query(allow_inf_nan=False)] = None,
     queries: Number = None,
     n0: Number = None,
     n: Number = None,
@@ -117,11 +124,15 @@ def answer(service: Served, entry: Annotated[int, Path(ge=1, le=LARGEST)]) -> Re
     return reply(found)
 
 
-@router.post("/quote", openapi_extra=VIEWER, responses=gives(Quote, *WITH_BODY, 409, 501))
+@router.post(
+    "/quote",
+    openapi_extra=VIEWER,
+    responses=gives(Quote | SurpriseQuote, *WITH_BODY, 409, 501),
+)
 def quote(body: schemas.QuoteBody, service: Served, caller: Called) -> Reply:
     """Quote the cost and the width of an answer. Free; reads no record."""
-    asked = schemas.query_of(body.query, service.dataset)
-    return reply(service.quote(caller, asked, t=body.round))
+    asked = body.build(service.dataset)
+    return reply(service.desk(caller, body.round).quote(asked, **body.expectation()))
 
 
 @router.get("/room", openapi_extra=VIEWER, responses=gives(schemas.Held, *USUAL, 409))
@@ -134,10 +145,14 @@ def room(
 
 @router.post("/hold", openapi_extra=VIEWER, responses=gives(schemas.Held, *WITH_BODY, 409))
 def hold(body: schemas.HoldBody, service: Served, caller: Called) -> Reply:
-    """Check that a round may be held. The service keeps no state: send `round` each time."""
+    """Check that a round may be held. The service keeps no state: send `round` each time.
+
+    Under the surprise guard, the number of answers has no limit, and is null.
+    """
     session = service.session(caller).at(body.round)
     t = service.dataset.present_round if body.round is None else body.round
-    return reply({"round": t, "answers_left": session.answers_left(t)})
+    left = session.answers_left(t) if session.guard == "noise" else None
+    return reply({"round": t, "answers_left": left})
 
 
 @router.post("/verify", openapi_extra=VIEWER, responses=gives(Verification, *USUAL))

@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from surehold.theory.surprise.claims.base import Statistic, rejects
+from surehold.theory.surprise.claims.base import Statistic, rejects_at
 from surehold.theory.surprise.digits import decimal_of, precise
 from surehold.theory.surprise.levels import Level
 
@@ -69,8 +69,9 @@ def lower_end(statistic: Statistic, level: Level, unit: Fraction = UNIT) -> Frac
     Surprise, section 7. It is the last multiple that the statistic rejects, or 0.
     """
     guess = statistic.guess(level.nats, upper=False)
+    top, bottom = unit.numerator, unit.denominator
     last = _last(
-        lambda m: rejects(statistic, m * unit, level),
+        lambda m: rejects_at(statistic, m * top, bottom, level),
         math.floor(statistic.centre / unit),
         None if guess is None else math.floor(guess / unit),
     )
@@ -84,8 +85,9 @@ def upper_end(statistic: Statistic, level: Level, unit: Fraction = UNIT) -> Frac
     """
     guess = statistic.guess(level.nats, upper=True)
     most = math.ceil(1 / unit)
+    top, bottom = unit.numerator, unit.denominator
     last = _last(
-        lambda m: rejects(statistic, (most - m) * unit, level),
+        lambda m: rejects_at(statistic, (most - m) * top, bottom, level),
         most - math.ceil(statistic.centre / unit),
         None if guess is None else most - math.ceil(guess / unit),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from surehold.theory.surprise.claims.binomial import BinomialTail
+from surehold.theory.surprise.claims.binomial import tail
 from surehold.theory.surprise.claims.chernoff import Chernoff
 from surehold.theory.surprise.claims.mixtures import CentredMixture, HalfMixture
 from surehold.theory.surprise.ends import Interval, interval
@@ -31,7 +31,7 @@ def fraction_interval(cell: Cell, t: int, level: Level, kappa: int | None = None
     """
     least, most = cell.counts(t)
     if kappa is None:
-        return interval(BinomialTail(least, t), BinomialTail(most, t), level)
+        return interval(tail(least, t), tail(most, t), level)
     return interval(CentredMixture(least, t, kappa), CentredMixture(most, t, kappa), level)
 
 

@@ -59,8 +59,13 @@ class Level:
         """Read what :meth:`to_dict` wrote."""
         return cls(Fraction(given["factor"]), int(given["spent"]))
 
-    def __str__(self) -> str:
+    @cached_property
+    def text(self) -> str:
+        """To twenty digits."""
         return text_of(self.exact)
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True)

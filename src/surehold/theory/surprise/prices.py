@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from surehold.errors import InvalidInput
-from surehold.theory.surprise.digits import decimal_of, precise
+from surehold.theory.surprise.digits import LOG_TWO, decimal_of, precise
 
 UNITS = 2**64
 """Units in a nat."""
@@ -60,7 +60,7 @@ def bits(units: int) -> Decimal:
     2.0
     """
     with precise():
-        return Decimal(units) / UNITS / Decimal(2).ln()
+        return Decimal(units) / UNITS / LOG_TWO
 
 
 def check_weights(weights: Mapping[Outcome, Fraction]) -> None:

@@ -11,6 +11,8 @@ from surehold.errors import InvalidInput
 EXPECTED_CLAIMS = 20
 """The number of claims that is expected unless the custodian says another."""
 
+LARGEST_CLAIMS = 10**9
+
 
 def default_share(claim: int, expected: int = EXPECTED_CLAIMS) -> Fraction:
     """The share ``v_c = k/((c+k-1)(c+k))`` of the c-th claim (Surprise, section 1).
@@ -45,7 +47,7 @@ class Shares:
 
     def __post_init__(self) -> None:
         """Refuse a number of claims that is none."""
-        check_whole("claims", self.expected, 1, 10**9)
+        check_whole("claims", self.expected, 1, LARGEST_CLAIMS)
 
     def default(self) -> tuple[Fraction, Shares]:
         """The share of the next claim that has none declared, and what is left then."""
@@ -57,7 +59,7 @@ class Shares:
 
     def declare(self, total: Fraction, claims: int) -> tuple[Fraction, Shares]:
         """The share of each of ``claims`` that have ``total`` together, and what is left."""
-        check_whole("claims", claims, 1, 10**9)
+        check_whole("claims", claims, 1, LARGEST_CLAIMS)
         required = f"above 0 and at most what is left, {float(self.left):.6g}"
         check_fraction("share", total, required, lambda v: 0 < v <= self.left)
         return total / claims, Shares(self.expected, self.defaults, self.left - total)

@@ -4,7 +4,7 @@ const TOKEN = "surehold-token";
 let token = initialToken();
 
 /** A refused or failed request: type, message and details as the service sent them. */
-export class Refusal extends Error {
+class Refusal extends Error {
   constructor(status, error, retryAfter = null) {
     super(error.message);
     this.status = status;
@@ -60,47 +60,35 @@ export function pathOf(path, parameters) {
 
 /** The refusal in a response that is not a success. */
 export async function refusalOf(response) {
-  let error;
-  try {
-    ({ error } = await response.json());
-  } catch {
-    error = null;
-  }
+  const body = await response.json().catch(() => null);
   const wait = Number.parseFloat(response.headers.get("Retry-After") ?? "");
   return new Refusal(
     response.status,
-    error ?? { type: "ServiceFailed", message: `the service responded with status ${response.status}` },
+    body?.error ?? { type: "ServiceFailed", message: `the service responded with status ${response.status}` },
     Number.isFinite(wait) ? wait : null,
   );
 }
 
 async function send(path, options) {
-  let response;
   const used = token;
-  try {
-    response = await fetch(path, {
-      ...options,
-      headers: { Accept: "application/json", ...credentials(), ...options.headers },
-      cache: "no-store",
-    });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    const message = "cannot reach the service; it or the network may be down";
-    throw new Refusal(0, { type: "ServiceFailed", message });
-  }
+  const headers = { Accept: "application/json", ...credentials(), ...options.headers };
+  const response = await fetch(path, { ...options, headers, cache: "no-store" }).catch(
+    lost("cannot reach the service; it or the network may be down"),
+  );
   if (!response.ok) {
     const refusal = await refusalOf(response);
     // When several requests carry one bad token, only the first reports it.
     if (refusal.status === 401 && used === token) dispatchEvent(new CustomEvent("surehold-denied", { detail: refusal }));
     throw refusal;
   }
-  try {
-    return await response.json();
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    const message = "the response was cut off; the service or the network may be down";
-    throw new Refusal(0, { type: "ServiceFailed", message });
-  }
+  return response.json().catch(lost("the response was cut off; the service or the network may be down"));
+}
+
+/** What no response came to, unless the page itself gave up on it. */
+function lost(message) {
+  return (error) => {
+    throw error.name === "AbortError" ? error : new Refusal(0, { type: "ServiceFailed", message });
+  };
 }
 
 /** The token from the address, where it is then removed, or from this tab's storage. */

@@ -6,6 +6,7 @@ import { debounce, fill, h, terms } from "./dom.js";
 import { count, several } from "./formatting.js";
 import { jsonLink, notice, promise, refusalBox, statusNotice } from "./parts.js";
 import { rangesOf } from "./ranges.js";
+import { expectationFields, isSurprise, quotedCost, quoteTerms } from "./surprise.js";
 
 const PAUSE = 250;
 const WORDS = new Set("and as between case cast else end false in is like not null or then true when".split(" "));
@@ -23,6 +24,7 @@ export class View {
     this.text.value = url.searchParams.get("q") ?? "";
     this.round = h("input", { id: "round", inputmode: "numeric", autocomplete: "off", placeholder: "now", "aria-describedby": "round-help" });
     this.round.value = url.searchParams.get("round") ?? "";
+    this.expected = isSurprise(context.status) ? expectationFields(url.searchParams) : [];
     this.quoteBox = h("div", { id: "quote", class: "quote", role: "status" });
     this.place = h("div", {});
     this.button = me.role === "viewer" ? null : h("button", { type: "submit", class: "main", disabled: true }, "Ask");
@@ -39,19 +41,20 @@ export class View {
         { class: "asking", onsubmit: (event) => this.submit(event) },
         h("div", { class: "field" }, h("label", { for: "query" }, "Query"), this.text, h("p", { id: "query-help", class: "muted" }, "A condition on the columns, or a function of them. Quotes are free and never touch the records.")),
         this.place,
+        this.expected.length > 0 && h("div", { class: "expectation" }, this.expected.map(({ element }) => element)),
         h(
           "details",
           { open: this.round.value !== "" },
           h("summary", {}, "Ask at an earlier round"),
-          h("div", { class: "field narrow" }, h("label", { for: "round" }, "Round"), this.round, h("p", { id: "round-help", class: "muted" }, "Leave empty for the current round. Earlier rounds have fewer records, so an answer costs more.")),
+          h("div", { class: "field narrow" }, h("label", { for: "round" }, "Round"), this.round, h("p", { id: "round-help", class: "muted" }, "Leave empty for the current round. Earlier rounds have fewer records, so an answer costs more or is wider.")),
         ),
         this.quoteBox,
-        this.button ?? notice("plain", "You are a viewer.", "Viewers can read and quote. Asking spends budget and needs an analyst token, which the custodian creates with ", h("code", {}, "surehold token create --role analyst"), "."),
+        this.button ?? notice("plain", "You are a viewer.", "Viewers can read and quote. Asking costs and needs an analyst token, which the custodian creates with ", h("code", {}, "surehold token create --role analyst"), "."),
       ),
       this.answer,
       this.help,
     );
-    for (const input of [this.text, this.round]) input.addEventListener("input", () => this.changed());
+    for (const input of [this.text, this.round, ...this.expected.map((one) => one.input)]) input.addEventListener("input", () => this.changed());
     this.text.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.text.form.requestSubmit();
     });
@@ -77,7 +80,7 @@ export class View {
   }
 
   changed() {
-    history.replaceState(null, "", pathOf("/ask", { q: this.text.value, round: this.round.value.trim() }));
+    history.replaceState(null, "", pathOf("/ask", { q: this.text.value, round: this.round.value.trim(), ...this.expectation() }));
     this.quote = null;
     this.pending = null;
     this.drawButton();
@@ -88,9 +91,15 @@ export class View {
     }
   }
 
+  /** What is expected, as it is written: text keeps numbers exactly. */
+  expectation() {
+    const given = this.expected.map(({ name, input }) => [name, input.value.trim()]);
+    return Object.fromEntries(given.filter(([, value]) => value !== ""));
+  }
+
   body() {
     const round = this.round.value.trim().replaceAll(",", "");
-    return { query: this.text.value, ...(round === "" ? {} : { round: /^\d+$/.test(round) ? Number(round) : round }) };
+    return { query: this.text.value, ...this.expectation(), ...(round === "" ? {} : { round: /^\d+$/.test(round) ? Number(round) : round }) };
   }
 
   async fetchQuote() {
@@ -117,17 +126,9 @@ export class View {
       fill(this.place);
       fill(this.quoteBox, h("p", { class: "muted" }, "The cost and the width appear here before you ask."));
     } else {
-      const { allowed, recorded, price, counts_for: counts, answers_left: left, answers_left_after: after, display } = quote;
-      const cost = recorded ? "free, already answered" : `${several(price, "answer")}${allowed ? `, ${display.charge} of the budget left` : ""}`;
-      const rest = recorded || !allowed ? several(left, "answer") : `${count(left)} → ${several(after, "answer")}`;
       fill(
         this.quoteBox,
-        terms([
-          ["Width", display.width ?? "depends on the answers"],
-          ["Cost", h("span", { "data-name": "cost" }, cost)],
-          ["Counts for", !recorded && counts > price ? several(counts, "answer") : null],
-          ["Left", `${rest} at n = ${count(quote.round)}`],
-        ], { class: "facts quoted" }),
+        terms(isSurprise(this.context.status) ? quoteTerms(quote) : noiseTerms(quote), { class: "facts quoted" }),
         !quote.allowed && notice("trouble", "This would be refused:", h("span", { class: "long" }, quote.reason)),
       );
     }
@@ -144,7 +145,7 @@ export class View {
     else if (!quote) this.button.textContent = "Ask";
     else if (!quote.allowed) this.button.textContent = "Ask (would be refused)";
     else if (quote.recorded) this.button.textContent = "Show the recorded answer (free)";
-    else this.button.textContent = `Ask for ${several(quote.price, "answer")}`;
+    else this.button.textContent = `Ask for ${isSurprise(this.context.status) ? quotedCost(quote) : several(quote.price, "answer")}`;
   }
 
   async submit(event) {
@@ -159,7 +160,7 @@ export class View {
       const result = await post("/v1/ask", body, { key });
       const ranges = await rangesOf([result]);
       this.pending = null;
-      fill(this.answer, result.recorded && notice("plain", "Recorded.", "This was answered before, so it cost nothing now."), details(result, { range: ranges.get(result.entry) }), h("p", {}, h("a", { href: `/transcript?entry=${result.entry}` }, "Show in the transcript")));
+      fill(this.answer, result.recorded && notice("plain", "Recorded.", "This was answered before, so it cost nothing now."), details(result, ranges.get(result.entry)), h("p", {}, h("a", { href: `/transcript?entry=${result.entry}` }, "Show in the transcript")));
       this.answer.querySelector("h2").focus();
     } catch (refusal) {
       if (!refusal.isLost) this.pending = null; // refused for good: the next submission is a new one
@@ -192,16 +193,13 @@ export class View {
   }
 
   drawHelp(columns) {
-    const insert = (text) => () => {
-      this.text.setRangeText(text, this.text.selectionStart, this.text.selectionEnd, "end");
+    const write = (text, from, to) => {
+      this.text.setRangeText(text, from, to, "end");
       this.text.focus();
       this.changed();
     };
-    const use = (text) => () => {
-      this.text.value = text;
-      this.text.focus();
-      this.changed();
-    };
+    const insert = (text) => () => write(text, this.text.selectionStart, this.text.selectionEnd);
+    const use = (text) => () => write(text, 0, this.text.value.length);
     fill(
       this.help,
       h("h2", {}, "Columns"),
@@ -211,6 +209,19 @@ export class View {
       h("p", { class: "muted" }, "API: ", jsonLink("/v1/schema", "columns"), ", ", h("code", {}, "POST /v1/quote"), ", ", h("code", {}, "POST /v1/ask"), "."),
     );
   }
+}
+
+/** What a quote says under the noise guard, in pairs. */
+function noiseTerms(quote) {
+  const { allowed, recorded, price, counts_for: counts, answers_left: left, answers_left_after: after, display } = quote;
+  const cost = recorded ? "free, already answered" : `${several(price, "answer")}${allowed ? `, ${display.charge} of the budget left` : ""}`;
+  const rest = recorded || !allowed ? several(left, "answer") : `${count(left)} → ${several(after, "answer")}`;
+  return [
+    ["Width", display.width ?? "depends on the answers"],
+    ["Cost", h("span", { "data-name": "cost" }, cost)],
+    ["Counts for", !recorded && counts > price ? several(counts, "answer") : null],
+    ["Left", `${rest} at n = ${count(quote.round)}`],
+  ];
 }
 
 /** Whether a column name needs no quotes; the reserved words are those of queries/lexer.py. */

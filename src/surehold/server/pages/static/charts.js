@@ -8,8 +8,9 @@ import { count } from "./formatting.js";
 const { Plot } = globalThis;
 
 const LABELS = { sharp: "sharp (Surehold)", "ours-n": "ours-n (paper)", "ours-u": "ours-u (paper)", adaptive: "adaptive (paper)" };
-const COMMON = { style: { fontSize: "12px", background: "none", overflow: "visible" } };
+const STYLE = { fontSize: "12px", background: "none", overflow: "visible" };
 
+const plot = (width, height, options) => Plot.plot({ style: STYLE, width, height, ...options });
 const short = (value) => (value === 0 ? "0" : globalThis.d3.format("~s")(value));
 
 export const certificateLabel = (name) => LABELS[name] ?? name;
@@ -47,23 +48,17 @@ export function growthChart(points, status, wide) {
   times.push({ time: new Date(Math.max(Date.now(), times.at(-1).time)), n: status.n });
   const span = Math.max(times.at(-1).time - times[0].time, 60_000); // so that a single append is a line, not a point
   const since = new Date(times.at(-1).time - span);
-  const top = Math.max(status.n, status.first_round) * 1.12;
-  const bounds = [
-    { n: status.first_round, text: `first round ${count(status.first_round)}` },
-    { n: status.last_round, text: `last round ${count(status.last_round)}` },
-  ].filter((bound, i, all) => bound.n <= top && (i === 0 || bound.n > all[0].n));
-  return Plot.plot({
-    ...COMMON,
-    width: wide,
-    height: 220,
+  const planned = [["first", status.first_round], ["last", status.last_round]].filter(([, n]) => n !== undefined);
+  const top = Math.max(status.n, status.first_round ?? 1) * 1.12;
+  const bounds = planned.map(([which, n]) => ({ n, text: `${which} round ${count(n)}` })).filter((bound, i, all) => bound.n <= top && (i === 0 || bound.n > all[0].n));
+  return plot(wide, 220, {
     marginLeft: 48,
     marginRight: 12,
     marginBottom: 36,
     x: { type: "time", domain: [since, times.at(-1).time], label: null, ticks: Math.max(2, Math.floor(wide / 130)) },
     y: { domain: [0, top], label: null, tickFormat: short, ticks: 5, grid: true },
     marks: [
-      Plot.areaY(times, { x: "time", y: "n", curve: "step-after", fill: "var(--holds)", fillOpacity: 0.14 }),
-      Plot.lineY(times, { x: "time", y: "n", curve: "step-after", stroke: "var(--holds)", strokeWidth: 2 }),
+      steps(times, "time", "n"),
       Plot.ruleY(bounds, { y: "n", stroke: "var(--muted)", strokeDasharray: "4 4" }),
       Plot.text(bounds, { y: "n", text: "text", frameAnchor: "right", dx: -6, dy: 11, textAnchor: "end", fill: "var(--muted)" }),
       Plot.dot(times.slice(-1), { x: "time", y: "n", r: 4, fill: "var(--holds)" }),
@@ -74,28 +69,43 @@ export function growthChart(points, status, wide) {
 
 /** The total cost of the answers up to each round. */
 export function budgetChart(rounds, status, wide) {
-  const steps = [{ round: status.first_round, spent: 0 }, ...rounds.map((given) => ({ round: given.round, spent: given.share_so_far }))];
+  const spent = [{ round: status.first_round, spent: 0 }, ...rounds.map((given) => ({ round: given.round, spent: given.share_so_far }))];
   const single = status.first_round === status.last_round;
   const domain = single ? [0, status.last_round * 1.3] : [status.first_round, status.last_round];
   const end = single ? domain[1] : Math.min(status.n, status.last_round);
-  if (end > steps.at(-1).round) steps.push({ round: end, spent: steps.at(-1).spent });
+  if (end > spent.at(-1).round) spent.push({ round: end, spent: spent.at(-1).spent });
   const now = status.n >= status.first_round ? [Math.min(status.n, status.last_round)] : [];
   const isLate = now[0] > (domain[0] + domain[1]) / 2;
-  return Plot.plot({
-    ...COMMON,
-    width: wide,
-    height: 220,
+  return plot(wide, 220, {
     marginLeft: 48,
     marginRight: 16,
     x: { domain, label: null, tickFormat: short, ticks: Math.max(2, Math.floor(wide / 90)) },
     y: { domain: [0, 1.04], label: null, tickFormat: ".0%", ticks: 5, grid: true },
     marks: [
-      Plot.areaY(steps, { x: "round", y: "spent", curve: "step-after", fill: "var(--holds)", fillOpacity: 0.14 }),
-      Plot.lineY(steps, { x: "round", y: "spent", curve: "step-after", stroke: "var(--holds)", strokeWidth: 2 }),
+      steps(spent, "round", "spent"),
       Plot.ruleY([1], { stroke: "var(--trouble)", strokeDasharray: "5 4" }),
       Plot.text([1], { y: 1, text: () => "total budget", frameAnchor: isLate ? "left" : "right", dx: isLate ? 8 : 0, dy: 11, textAnchor: isLate ? "start" : "end", fill: "var(--trouble-text)" }),
       Plot.ruleX(now, { stroke: "var(--muted)" }),
       Plot.text(now, { x: (d) => d, y: 0.5, text: () => "now", dx: isLate ? -6 : 6, textAnchor: isLate ? "end" : "start", fill: "var(--muted)" }),
+    ],
+  });
+}
+
+/** The bits spent after each answer, oldest first; a surprise has a dot. */
+export function bitsChart(answers, wide) {
+  const before = answers.length ? answers[0].spent - answers[0].surprise : 0;
+  const spent = [{ i: 0, spent: before }, ...answers.map((one, i) => ({ i: i + 1, spent: one.spent, surprised: one.expected === false }))];
+  spent.push({ i: spent.length, spent: spent.at(-1).spent });
+  const top = spent.at(-1).spent || 1;
+  return plot(wide, 220, {
+    marginLeft: 48,
+    marginRight: 16,
+    x: { domain: [0, Math.max(spent.length - 1, 1)], label: null, tickFormat: (i) => (Number.isInteger(i) ? count(i) : ""), ticks: Math.max(2, Math.floor(wide / 90)) },
+    y: { domain: [0, top * 1.08], label: null, tickFormat: short, ticks: 5, grid: true },
+    marks: [
+      steps(spent, "i", "spent"),
+      Plot.dot(spent.filter((one) => one.surprised), { x: "i", y: "spent", r: 4, fill: "var(--trouble)", title: () => "a surprise" }),
+      Plot.ruleY([0], { stroke: "var(--line)" }),
     ],
   });
 }
@@ -112,10 +122,7 @@ export function intervalChart(slots, chosen, wide) {
   const thick = Math.max(2, Math.min(9, room * 0.6));
   const selected = slots.findIndex((slot) => slot.entry === chosen);
   const tips = slots.map((slot, i) => ({ slot: i, text: slot.text, top: Math.max(0.5, ...slot.marks.map((m) => m.high)) }));
-  return Plot.plot({
-    ...COMMON,
-    width: wide,
-    height: 260,
+  return plot(wide, 260, {
     marginLeft: 40,
     marginRight: 8,
     marginBottom: 34,
@@ -141,10 +148,7 @@ export function cellsChart(cells, range, wide) {
   const left = Math.min(7 * longest + 16, wide * 0.42);
   const fits = Math.floor((left - 16) / 7);
   const label = (text) => (text.length > fits ? `${text.slice(0, Math.max(fits - 1, 1))}…` : text);
-  return Plot.plot({
-    ...COMMON,
-    width: wide,
-    height: 50 + 20 * cells.length,
+  return plot(wide, 50 + 20 * cells.length, {
     marginLeft: left,
     marginRight: 16,
     x: { domain: range, label: null, grid: true, ticks: Math.max(2, Math.floor(wide / 110)) },
@@ -164,10 +168,7 @@ export function comparisonChart(entries, wide) {
   const most = Math.max(...useful.map((entry) => entry[key]), 0);
   const shown = (entry) => (key === "width" ? entry.display.width : count(entry[key]));
   const left = wide < 480 ? 108 : 128;
-  return Plot.plot({
-    ...COMMON,
-    width: wide,
-    height: 46 + 38 * useful.length,
+  return plot(wide, 46 + 38 * useful.length, {
     marginLeft: left,
     marginRight: 84,
     x: { domain: [0, most || 1], label: null, grid: true, ticks: Math.max(2, Math.floor(wide / 160)), tickFormat: key === "width" ? undefined : short },
@@ -178,6 +179,16 @@ export function comparisonChart(entries, wide) {
       Plot.ruleX([0], { stroke: "var(--muted)" }),
     ],
   });
+}
+
+/** A line that rises in steps, over an area of the same colour. */
+function steps(points, x, y) {
+  const shape = { x, curve: "step-after" };
+  return [
+    // With y alone, Plot would stack points of the same x: appends in one second, say.
+    Plot.areaY(points, { ...shape, y1: 0, y2: y, fill: "var(--holds)", fillOpacity: 0.14 }),
+    Plot.lineY(points, { ...shape, y, stroke: "var(--holds)", strokeWidth: 2 }),
+  ];
 }
 
 /** Runs of adjacent slots of the same round. */

@@ -5,25 +5,29 @@ import { h, scroller, table, terms } from "./dom.js";
 import { count, moment, several } from "./formatting.js";
 import { strip } from "./marks.js";
 import { jsonLink } from "./parts.js";
+import { isOutcome, surpriseOf } from "./surprise.js";
 
 const MOST_DRAWN = 60;
 
 /** The details of a result, under a heading of its own. */
-export function details(result, { range, heading = "h2" } = {}) {
+export function details(result, range) {
   const { value, width, interval, terms: parts } = result.display;
   return [
-    h(heading, { id: "answer-title", tabindex: "-1" }, `Answer ${count(result.entry)}`),
+    h("h2", { id: "answer-title", tabindex: "-1" }, `Answer ${count(result.entry)}`),
     h("pre", { class: "query", tabindex: "0", role: "region", "aria-label": "Query" }, result.query),
     h("p", { class: "answer-line" }, h("b", {}, value), width && ` ${width}`, interval && h("span", { class: "ends" }, ` ${interval}`)),
-    result.kind === "table" ? cells(result) : strip(result, range),
+    result.cells ? cells(result) : strip(result, range),
     result.kind === "fit" && h("p", {}, h("code", { class: "long" }, result.display.formula)),
     terms([
       ["Guarantee", guarantee(result)],
       ["Round", `${count(result.round)} records`],
       ["Width", parts && `${width} (${parts})`],
-      ["Cost", `${cost(result)}; ${several(result.answers_left, "answer")} left afterwards`],
+      ["Reported", result.kind === "number" && result.cell && `over these records, from ${result.cell[0]} to ${result.cell[1]}`],
+      ["With earlier answers", combined(result)],
+      ["Claim", isOutcome(result) && (result.claim === null ? "nothing about the population" : `number ${count(result.claim)}`)],
+      ["Cost", cost(result)],
       ["Asked", `${moment(result.time)} by ${result.analyst}`],
-      ["Certificate", `${result.certificate} (${result.theorem})`],
+      ["Certificate", result.certificate ? `${result.certificate} (${result.theorem})` : result.theorem],
       ["Derived from", result.parts?.length ? links(result.parts) : null],
       ["Predictor", result.predictor && h("code", { class: "long" }, result.predictor)],
       ["As written", result.query === result.text ? null : h("code", { class: "long clipped", tabindex: "0", role: "region", "aria-label": "Query as written" }, result.text)],
@@ -35,12 +39,21 @@ export function details(result, { range, heading = "h2" } = {}) {
 
 function guarantee(result) {
   if (result.kind === "fit") return "none for the coefficients; answers about this model carry the usual guarantee";
+  if (result.claim === null) return "none: it is about these records only";
   return `with probability ${result.display.confidence}, this and every other answer of the analysis is correct`;
 }
 
 function cost(result) {
-  if (result.price === 0) return "nothing beyond the answers it is derived from";
-  return `${several(result.price, "answer")} at this round`;
+  if (isOutcome(result)) return `${surpriseOf(result)}; ${result.display.spent} in all until then`;
+  const price = result.price === 0 ? "nothing beyond the answers it is derived from" : `${several(result.price, "answer")} at this round`;
+  return `${price}; ${several(result.answers_left, "answer")} left afterwards`;
+}
+
+/** What all answers to a question say together, if that is more than this one says. */
+function combined(result) {
+  if (result.kind !== "number" || result.value === null) return null;
+  if (result.combined === null) return "the answers to this question contradict each other";
+  return result.display.combined === result.display.interval ? null : result.display.combined;
 }
 
 function links(entries) {

@@ -3,39 +3,29 @@
 /** An element: attributes, listeners as on…, then children (elements, text, lists; null is nothing). */
 export function h(name, attributes = {}, ...children) {
   const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes ?? {})) {
-    if (value === null || value === undefined || value === false) continue;
+  for (const [key, value] of Object.entries(attributes)) {
+    if (!isThere(value)) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (key === "value") element.value = value;
     else element.setAttribute(key, value === true ? "" : value);
   }
-  put(element, children);
-  return element;
-}
-
-/** Add children. */
-export function put(element, children) {
-  for (const child of [children].flat(Infinity)) {
-    if (child !== null && child !== undefined && child !== false) element.append(child);
-  }
+  return fill(element, children);
 }
 
 /** Replace all children. */
 export function fill(element, ...children) {
-  const fragment = document.createDocumentFragment();
-  put(fragment, children);
-  element.replaceChildren(fragment);
+  element.replaceChildren(...children.flat(Infinity).filter(isThere));
   return element;
 }
+
+const isThere = (value) => value !== null && value !== undefined && value !== false;
 
 /** A description list; pairs without a value are left out. */
 export function terms(pairs, attributes = {}) {
   return h(
     "dl",
     attributes,
-    pairs
-      .filter(([, value]) => value !== null && value !== undefined)
-      .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+    pairs.map(([name, value]) => isThere(value) && h("div", {}, h("dt", {}, name), h("dd", {}, value))),
   );
 }
 

@@ -94,17 +94,17 @@ export class View {
     const range = h("input", { type: "range", id: `slider-${name}`, name, min: 0, max: STEPS, step: 1 });
     const exact = h("input", { type: "text", inputmode: field.whole ? "numeric" : "decimal", class: "exact", "aria-label": `${field.label}, exactly`, autocomplete: "off" });
     const words = h("output", { for: `slider-${name}` });
-    const place = (value, from) => {
+    const show = (value, from) => {
       // Do not snap a slider that is being moved to the rounded value: arrow keys would never get
       // away from it.
       if (from !== range) range.value = stepOf(field, value);
+      if (from !== exact) exact.value = String(value);
       range.setAttribute("aria-valuetext", field.words(value));
       words.textContent = field.words(value);
     };
     const set = (value, from) => {
       this.values[name] = value;
-      place(value, from);
-      if (from !== exact) exact.value = String(value);
+      show(value, from);
       this.hold(name);
       this.changed();
     };
@@ -115,11 +115,9 @@ export class View {
       exact.setAttribute("aria-invalid", String(!fine));
       if (fine) set(value, exact);
     });
-    this.controls[name] = { set, place: () => { place(this.values[name]); exact.value = String(this.values[name]); }, box: null };
-    place(this.values[name]);
-    exact.value = String(this.values[name]);
+    show(this.values[name]);
     const box = h("div", { class: "slider" }, h("label", { for: `slider-${name}` }, field.label), h("div", { class: "both" }, range, exact), words);
-    this.controls[name].box = box;
+    this.controls[name] = { show, box };
     return box;
   }
 
@@ -129,7 +127,7 @@ export class View {
     if (values.n0 <= values.n) return;
     const other = name === "n0" ? "n" : "n0";
     values[other] = values[name];
-    controls[other].place();
+    controls[other].show(values[other]);
   }
 
   /** One of the values that a property of this view can have. */

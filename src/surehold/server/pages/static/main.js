@@ -8,8 +8,10 @@ import * as explore from "./explore.js";
 import * as overview from "./overview.js";
 import { openJson, refusalBox, showLoading } from "./parts.js";
 import { showSignIn } from "./signin.js";
+import { isSurprise } from "./surprise.js";
 import * as transcript from "./transcript.js";
 
+// Plans are explored under the noise guard only; with the other one there is nothing to plan.
 const VIEWS = { "/": overview, "/transcript": transcript, "/ask": ask, "/explore": explore };
 const QUIET = 400; // ms between two updates, however many events arrive
 
@@ -79,7 +81,9 @@ function onStatus(status) {
 
 async function route() {
   const url = new URL(location.href);
-  const path = url.pathname in VIEWS ? url.pathname : "/";
+  const hasPlans = !isSurprise(state.status);
+  document.querySelector('header nav a[href="/explore"]').hidden = !hasPlans;
+  const path = url.pathname in VIEWS && (hasPlans || url.pathname !== "/explore") ? url.pathname : "/";
   for (const link of document.querySelectorAll("header nav a")) {
     if (link.getAttribute("href") === path) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");

@@ -8,16 +8,18 @@ export const LOOKS = {
   pass: { colour: "var(--holds)", symbol: "triangle", badge: "▲" },
   fail: { colour: "var(--trouble)", symbol: "times", badge: "✕" },
   undecided: { colour: "var(--muted)", symbol: "square", badge: "■" },
+  "not pass": { colour: "var(--muted)", symbol: "square", badge: "■" },
   undetermined: { colour: "var(--muted)", symbol: null },
 };
 
 /** The intervals of a result on a scale from 0 to 1: one, one a cell, or none. */
 export function marksOf(result, range = result.range) {
   const { kind } = result;
-  if (kind === "choice" || kind === "fit") return [];
-  if (kind === "table") {
+  if (["choice", "fit", "decision", "ladder", "selection"].includes(kind)) return [];
+  if (kind === "table" || kind === "shares") {
     return result.cells.map((cell) => mark(cell.value, cell.interval, range, "cell"));
   }
+  if (kind === "number") return [mark(result.value, [result.low, result.high], range, "answer")];
   const look = kind === "verdict" ? result.verdict : kind;
   return [mark(result.value, result.interval, range ?? [0, 1], look)];
 }

@@ -1,4 +1,4 @@
-// The overview: answers, budget spent, budget left.
+// The overview: answers, and the budget or the bits spent.
 
 import { get } from "./api.js";
 import { budgetChart, figure, growthChart } from "./charts.js";
@@ -7,8 +7,10 @@ import { count, moment, several } from "./formatting.js";
 import { jsonLink, meter, promise, refusalBox, statusNotice } from "./parts.js";
 import { rangesOf } from "./ranges.js";
 import { answerRow } from "./rows.js";
+import { bitsFigure, claimsSection, isSurprise, spentSection } from "./surprise.js";
 
 const NEWEST = 8;
+const DRAWN = 200; // answers whose bits are drawn
 
 export const title = "Overview";
 
@@ -29,16 +31,21 @@ export class View {
     fill(head, h("h1", { tabindex: "-1" }, status.name), h("p", { class: "promise" }, promise(status)), statusNotice(status));
     context.twin("/v1/status");
     try {
-      const [me, outlook, rounds, growth, newest] = await Promise.all([
+      const noise = !isSurprise(status);
+      const [me, outlook, rounds, growth, listed] = await Promise.all([
         context.me.limit ? get("/v1/me") : context.me, // the rest of a limit changes
-        get("/v1/outlook"),
-        get("/v1/rounds"),
+        noise && get("/v1/outlook"),
+        noise && get("/v1/rounds"),
         get("/v1/growth"),
-        get(`/v1/transcript?newest=true&limit=${NEWEST}`),
+        get(`/v1/transcript?newest=true&limit=${noise ? NEWEST : DRAWN}`),
       ]);
-      const ranges = await rangesOf(newest.answers);
+      const newest = listed.answers.slice(0, NEWEST);
+      const ranges = await rangesOf(newest);
+      const parts = noise
+        ? { story: [budgetSection(status), outlookSection(outlook, me)], spent: budgetFigure(rounds.rounds, status), about: planTerms(status) }
+        : { story: [spentSection(status), claimsSection(status, me)], spent: bitsFigure(listed.answers), about: [["Guard", "surprise"]] };
       const open = [...body.querySelectorAll("details[open] summary")].map((summary) => summary.parentElement.dataset.name);
-      drawBody(body, { status, outlook, rounds: rounds.rounds, growth: growth.growth, newest: newest.answers, ranges, me });
+      drawBody(body, { status, growth: growth.growth, newest, ranges, ...parts });
       for (const name of open) body.querySelector(`details[data-name="${name}"]`)?.setAttribute("open", "");
       this.isDrawn = true;
     } catch (refusal) {
@@ -47,10 +54,11 @@ export class View {
   }
 }
 
-function drawBody(body, { status, outlook, rounds, growth, newest, ranges, me }) {
+/** Draw it; `story`, `spent` and `about` are the guard's own parts. */
+function drawBody(body, { status, growth, newest, ranges, story, spent, about }) {
   fill(
     body,
-    h("div", { class: "story" }, answersSection(status, newest), budgetSection(status), outlookSection(outlook, me)),
+    h("div", { class: "story" }, answersSection(status, newest), story),
     h(
       "section",
       { class: "recent", "aria-labelledby": "recent" },
@@ -59,20 +67,26 @@ function drawBody(body, { status, outlook, rounds, growth, newest, ranges, me })
         ? h("p", { class: "empty" }, "No answers yet. ", h("a", { href: "/ask" }, "Get a quote"), " for free.")
         : h("ol", { class: "answers", "aria-label": "Latest answers" }, newest.map((answer) => answerRow(answer, { range: ranges.get(answer.entry) }))),
     ),
-    h("section", { class: "charts", "aria-label": "Growth and budget" }, growthFigure(growth, status), budgetFigure(rounds, status)),
+    h("section", { class: "charts", "aria-label": "Growth and spending" }, growthFigure(growth, status), spent),
     h(
       "details",
       { class: "more", "data-name": "dataset" },
-      h("summary", {}, "Dataset details: columns, plan and ledger"),
+      h("summary", {}, `Dataset details: columns, ${isSurprise(status) ? "guard" : "plan"} and ledger`),
       terms([
         ["Columns", h("span", { class: "long" }, Object.entries(status.columns).map(([name, kind]) => `${name} ${kind}`).join(", "))],
-        ["Plan", `from ${count(status.first_round)} to ${count(status.last_round)} records`],
-        ["Certificate", status.certificate],
+        ...about,
         ["Ledger", `${several(status.entries, "entry")}, head ${status.head.slice(0, 12)}`],
-        ["JSON", [jsonLink("/v1/status", "status"), " · ", jsonLink("/v1/plan", "plan"), " · ", jsonLink("/v1/schema", "schema")]],
+        ["JSON", [jsonLink("/v1/status", "status"), " · ", !isSurprise(status) && [jsonLink("/v1/plan", "plan"), " · "], jsonLink("/v1/schema", "schema")]],
       ]),
     ),
   );
+}
+
+function planTerms(status) {
+  return [
+    ["Plan", `from ${count(status.first_round)} to ${count(status.last_round)} records`],
+    ["Certificate", status.certificate],
+  ];
 }
 
 function answersSection(status, newest) {
@@ -81,7 +95,7 @@ function answersSection(status, newest) {
     { "aria-labelledby": "asked" },
     h("h2", { id: "asked" }, "Answers so far"),
     h("p", { class: "big" }, h("b", { "data-name": "answers" }, count(status.answers)), status.answers === 1 ? " answer" : " answers"),
-    h("p", { class: "muted" }, "from ", h("b", { "data-name": "n" }, count(status.n)), status.n === 1 ? " record" : " records", "; every table cell counts"),
+    h("p", { class: "muted" }, "from ", h("b", { "data-name": "n" }, count(status.n)), status.n === 1 ? " record" : " records", !isSurprise(status) && "; every table cell counts"),
     newest.length > 0 && h("p", { class: "muted" }, `latest on ${moment(newest[0].time)}`),
   );
 }
@@ -122,8 +136,8 @@ function growthFigure(growth, status) {
   return figure({
     title: "Data growth",
     name: "growth",
-    note: [`${several(status.n, "record")}, plan ends at ${count(status.last_round)} · `, jsonLink("/v1/growth")],
-    label: `Data growth: ${several(status.n, "record")} now; the plan runs from ${count(status.first_round)} to ${count(status.last_round)}.`,
+    note: [several(status.n, "record"), !isSurprise(status) && `, plan ends at ${count(status.last_round)}`, " · ", jsonLink("/v1/growth")],
+    label: `Data growth: ${several(status.n, "record")} now${isSurprise(status) ? "" : `; the plan runs from ${count(status.first_round)} to ${count(status.last_round)}`}.`,
     draw: (wide) => growthChart(growth, status, wide),
     rows,
   });

@@ -55,14 +55,15 @@ export function meter({ display, spent, total }) {
 }
 
 /** The guarantee in one sentence. */
-export function promise({ display }) {
+export function promise({ display, guard }) {
+  if (guard === "surprise") return `With probability ${display.confidence}, every interval of the whole analysis contains its true value, however the questions are chosen and by how many analysts. Answers cost bits: the less expected, the more.`;
   return `With probability ${display.confidence}, every answer of the whole analysis is correct: each fraction is within ${display.width} of its true value, each mean within the same share of its range, and each rate or other ratio within the interval shown with it.`;
 }
 
 /** Why nothing can be asked now, or null. */
 export function statusNotice(status) {
   if (status.n === 0) {
-    const first = count(status.first_round);
+    const first = status.first_round === undefined ? "some" : count(status.first_round);
     return notice("plain", "No records yet.", `You can ask once there are ${first}. Add them with `, h("code", {}, "surehold append"), ".");
   }
   if (!status.ready) return notice("plain", "Not ready.", `${sentence(status.advice)}`);

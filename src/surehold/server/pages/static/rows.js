@@ -3,11 +3,14 @@
 import { h } from "./dom.js";
 import { count, queryLine, several, shorten } from "./formatting.js";
 import { LOOKS, strip } from "./marks.js";
+import { isOutcome, surpriseOf } from "./surprise.js";
+
+const priceOf = ({ price }) => (price === 0 ? "derived, free" : `cost ${several(price, "answer")}`);
 
 /** A row; the query links to the details, so the keyboard reaches them. */
 export function answerRow(result, { range, href = `/transcript?entry=${result.entry}`, chosen = false } = {}) {
   const { value, width, interval } = result.display;
-  const cost = result.price === 0 ? "derived, free" : `cost ${several(result.price, "answer")}`;
+  const cost = isOutcome(result) ? surpriseOf(result) : priceOf(result);
   return h(
     "li",
     { class: chosen ? "answer chosen" : "answer", "data-entry": result.entry },
@@ -16,7 +19,7 @@ export function answerRow(result, { range, href = `/transcript?entry=${result.en
     h(
       "span",
       { class: "value" },
-      result.kind === "verdict" && h("span", { class: `badge ${result.verdict}`, "aria-hidden": "true" }, LOOKS[result.verdict].badge, " "),
+      result.verdict && h("span", { class: `badge ${result.verdict}`, "aria-hidden": "true" }, LOOKS[result.verdict].badge, " "),
       h("b", {}, shorten(value)),
       width && ` ${width}`,
       interval && h("span", { class: "ends" }, ` ${interval}`),

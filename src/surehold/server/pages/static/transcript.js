@@ -170,7 +170,7 @@ export class View {
       const result = await get(`/v1/transcript/${encodeURIComponent(entry)}`);
       const ranges = await rangesOf([result]);
       if (entry !== this.said.entry) return null;
-      fill(this.aside, h("a", { class: "close", href: this.href({ entry: null }), "aria-label": "Close details" }, "✕"), details(result, { range: ranges.get(result.entry) }));
+      fill(this.aside, h("a", { class: "close", href: this.href({ entry: null }), "aria-label": "Close details" }, "✕"), details(result, ranges.get(result.entry)));
     } catch (refusal) {
       fill(this.aside, h("h2", { id: "answer-title", tabindex: "-1" }, `Answer ${entry}`), refusal.status === 404 ? h("p", { class: "empty" }, "There is no such answer. ", h("a", { href: "/transcript" }, "Full transcript")) : refusalBox(refusal, () => this.choose(false)));
     }

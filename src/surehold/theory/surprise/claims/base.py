@@ -15,6 +15,8 @@ ROUNDING = 2.0**-48
 """Sixteen units in the last place: no sum of a few accurate terms is off by more."""
 
 _EQUAL = Decimal("1e-30")
+_STEPS = 40
+_CLOSE = 1e-11  # a hundredth of the unit in which ends are shown
 
 
 class Rough(NamedTuple):
@@ -44,7 +46,28 @@ class Statistic(ABC):
         """At p, to more than thirty digits; called within ``precise()``."""
 
     def guess(self, level: float, upper: bool) -> float | None:
-        """About where it crosses the level on one side, if there is a quick way to know."""
+        """About where it crosses the level on one side; None if there is no quick way to know.
+
+        Its root is nearly linear in p, so the secant method takes few steps.
+        """
+        centre, wanted = float(self.centre), math.sqrt(level)
+        side = 1.0 if upper else 0.0
+        if centre == side:
+            return centre
+        last, height = centre, 0.0
+        point = centre + (side - centre) * min(0.5, 0.2 * math.sqrt(level / (level + 25.0)))
+        for _ in range(_STEPS):
+            value = self.rough(point, 1.0 - point).value
+            found = math.sqrt(value) if value > 0.0 else 0.0
+            if found == height:
+                return None
+            following = point + (wanted - found) * (point - last) / (found - height)
+            last, height = point, found
+            # Never beyond the end, where it is infinite, nor back over the centre.
+            near, far = sorted((centre, side))
+            point = min(max(following, near + 1e-3 * (point - near)), far - 1e-3 * (far - point))
+            if abs(point - last) < _CLOSE:
+                return point
         return None
 
 
@@ -60,10 +83,15 @@ def rejects(statistic: Statistic, p: Fraction, level: Level) -> bool:
     Doubles decide where their error can't matter, thirty digits elsewhere; which of the two did is
     not to be seen in the result. At 0 and at 1 a statistic is infinite, or the mean itself.
     """
-    if not 0 < p < 1:
-        return p != statistic.centre
-    value, error = statistic.rough(float(p), float(1 - p))
+    return rejects_at(statistic, p.numerator, p.denominator, level)
+
+
+def rejects_at(statistic: Statistic, numerator: int, denominator: int, level: Level) -> bool:
+    """Like ``rejects``, at a fraction that need not be in lowest terms: reducing it takes time."""
+    if not 0 < numerator < denominator:
+        return Fraction(numerator, denominator) != statistic.centre
+    value, error = statistic.rough(numerator / denominator, (denominator - numerator) / denominator)
     gap = value - level.nats
     if abs(gap) > error + ROUNDING * level.nats and not math.isnan(gap):
         return gap > 0.0
-    return exact_value(statistic, p) - level.exact >= -_EQUAL
+    return exact_value(statistic, Fraction(numerator, denominator)) - level.exact >= -_EQUAL

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from scipy.special import betaincinv
-
 from surehold.theory.surprise.claims.base import ROUNDING, Rough, Statistic, rejects
+from surehold.theory.surprise.claims.chernoff import Chernoff
 from surehold.theory.surprise.digits import beta_fraction, log_beta
 from surehold.theory.surprise.levels import Level
 
-_UNDERFLOW = 690.0
+_MOST_EXACT = 10**9
 
 
 @dataclass(frozen=True)
@@ -47,13 +46,13 @@ class BinomialTail(Statistic):
             return exact_log_tail(self.count, self.t, p)
         return exact_log_tail(self.t - self.count, self.t, 1 - p)
 
-    def guess(self, level: float, upper: bool) -> float | None:
-        """A quantile of the beta law, where e^-l is a number at all."""
-        if level > _UNDERFLOW:
-            return None
-        count = self.t - self.count if upper else self.count
-        end = float(betaincinv(count, self.t - count + 1, math.exp(-level))) if count else 0.0
-        return 1.0 - end if upper else end
+
+def tail(count: int, t: int) -> Statistic:
+    """Claim (a) of a count: exact tails, or Chernoff's bound, which is above them, of many records.
+
+    Surprise, section 3a. Beyond a billion records the two differ by nothing that anyone could see.
+    """
+    return BinomialTail(count, t) if t <= _MOST_EXACT else Chernoff(Fraction(count, t), t)
 
 
 def log_tail(count: int, t: int, p: float, q: float) -> Rough:

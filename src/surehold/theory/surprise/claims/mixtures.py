@@ -14,9 +14,12 @@ from surehold.theory.surprise.levels import Level
 
 def concentration(records: int, level: Level) -> int:
     """kappa = max(1, floor(t0/(2 l))), kept from registration on (Surprise, section 3b)."""
-    if not records:
-        return 1
-    return max(1, math.floor(records / (2 * level.exact))) if level.exact else records
+    if not records or not level.exact:
+        return records or 1
+    rough = records / (2.0 * level.nats)
+    if abs(rough - round(rough)) > 1e-9 * rough:  # doubles decide, unless it is a close call
+        return max(1, math.floor(rough))
+    return max(1, math.floor(records / (2 * level.exact)))
 
 
 @dataclass(frozen=True)

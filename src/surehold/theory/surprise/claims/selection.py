@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+from surehold.theory.surprise.claims.base import ROUNDING, Rough, Statistic
 from surehold.theory.surprise.digits import decimal_of, precise
 from surehold.theory.surprise.levels import Level
 
@@ -29,3 +31,29 @@ def sensitivity_width(span: Fraction, t: int, level: Level) -> Decimal:
     """
     with precise():
         return decimal_of(span) * (level.exact / (2 * t)).sqrt()
+
+
+@dataclass(frozen=True)
+class Sensitivity(Statistic):
+    """2t (x - p)^2 / b^2: below the level where p is within that width (Surprise, section 3d)."""
+
+    value: Fraction
+    t: int
+    span: Fraction
+
+    @property
+    def centre(self) -> Fraction:
+        """The statistic over the records."""
+        return self.value
+
+    def rough(self, p: float, q: float) -> Rough:
+        """In doubles."""
+        distance = float(self.value) - p
+        scale = 2.0 * self.t / float(self.span) ** 2
+        error = 4.0 * scale * (abs(distance) + 2.0**-50) * 2.0**-50
+        return Rough(scale * distance * distance, error + ROUNDING)
+
+    def exact(self, p: Decimal) -> Decimal:
+        """To more than thirty digits."""
+        distance = (decimal_of(self.value) - p) / decimal_of(self.span)
+        return 2 * self.t * distance * distance

@@ -118,10 +118,20 @@ def half_cell(t: int, level: Level, always: bool, spread: Fraction = Fraction(1)
     >>> half_cell(2000, Level(Fraction(1680), 0), always=False)
     Fraction(1, 200)
     """
+    l = level.nats + (0.5 * math.log(0.5 * math.pi * t) if always else 0.0)  # noqa: E741
+    rough = math.sqrt(-math.expm1(-2.0 * l / t)) / 16.0 * float(spread)
+    found, following = (_largest(Decimal(rough * hair)) for hair in (1.0 - 1e-12, 1.0 + 1e-12))
+    if found == following:  # doubles decide, unless it is a close call
+        return found
     with precise():
-        limit = radius(t, level, always) * decimal_of(spread) / 8
-        power = Fraction(10) ** limit.adjusted()
-        return max(n * power for n in (1, 2, 5) if decimal_of(n * power) <= limit)
+        return _largest(radius(t, level, always) * decimal_of(spread) / 8)
+
+
+def _largest(limit: Decimal) -> Fraction:
+    """The largest 1, 2 or 5 times a power of ten that is not above a limit."""
+    digit, exponent = limit.as_tuple().digits[0], limit.adjusted()
+    first = 5 if digit >= 5 else 2 if digit >= 2 else 1
+    return Fraction(first * 10**exponent) if exponent >= 0 else Fraction(first, 10**-exponent)
 
 
 def _check_e(e: Fraction) -> Fraction:

@@ -30,7 +30,8 @@ class NumberMenu:
     def outcome(self, x: Fraction) -> int:
         """The number of the cell that has the observed mean."""
         if not 0 <= x <= 1 or (self.known is not None and x not in self.known):
-            raise InvalidInput("x", "a mean that the past allows", str(x))
+            # Never which one: nothing but the outcome may be said of it.
+            raise InvalidInput("x", "a mean that the past allows", "another one")
         return self.grid.index(x)
 
     def weight(self, k: int) -> Fraction:
@@ -59,8 +60,8 @@ class NumberMenu:
 
     @property
     def heaviest(self) -> Fraction:
-        """The weight of the outcome that costs least."""
-        return max(self.weight(k) for k in {self.first, self.last, self._inside(0)})
+        """The weight of the outcome that costs least; beside the expected one in great doubt."""
+        return max(self.weight(self._inside(k)) for k in (-1, 0, 1))
 
     @property
     def lightest(self) -> Fraction:

@@ -36,7 +36,7 @@ class TableMenu:
         """The rounded table; of equal remainders the first are rounded up."""
         total = sum(counts)
         if len(counts) != self.cells or total < 1 or min(counts) < 0:
-            raise InvalidInput("counts", f"{self.cells} counts, not all 0", list(counts))
+            raise InvalidInput("counts", f"{self.cells} counts, not all 0", "others")
         whole = [self.parts * count // total for count in counts]
         rest = [self.parts * count % total for count in counts]
         first = sorted(range(self.cells), key=lambda i: (-rest[i], i))[: self.parts - sum(whole)]

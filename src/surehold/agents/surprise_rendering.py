@@ -1,0 +1,159 @@
+"""Outcomes, quotes and the dataset in words for a model, under the surprise guard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from surehold.agents.language import language_of
+from surehold.agents.words import APART, quoted, sign, together
+from surehold.formatting import bits, several, width
+from surehold.session import (
+    BitsLimit,
+    DecisionOutcome,
+    LadderOutcome,
+    NumberOutcome,
+    Outcome,
+    Registered,
+    Result,
+    SelectionOutcome,
+    SurpriseQuote,
+    SurpriseStatus,
+    TableOutcome,
+)
+
+_DEAR = 3.0  # bits from which a hint to guess is worth its words
+_HOLDS = (
+    "it holds if records are independent draws from one population, and arrive regardless of what "
+    "they hold, and nothing is known of the records but what was reported here"
+)
+
+
+def meaning_of(outcome: Outcome) -> str:
+    """Say what an outcome shows, and no more."""
+    match outcome:
+        case NumberOutcome(value=None):
+            return "undetermined: there may be too few such records for any statement"
+        case NumberOutcome():
+            return f"{_cell(outcome)}; {sign(outcome.query, outcome.interval) or APART}"
+        case DecisionOutcome():
+            return _verdict(outcome)
+        case LadderOutcome():
+            better = f"better by {outcome.steps * outcome.step:g} or more"
+            found = better if outcome.improved else f"not better by {outcome.step:g}"
+            return (
+                f"over these records the first is {found}; nothing is claimed about the "
+                "population: for that ask without expect, or ask a gate"
+            )
+        case SelectionOutcome():
+            edge = "exceeds the lowest" if outcome.best == "lowest" else "is below the highest"
+            return (
+                f"the value of the chosen candidate {edge} of all {outcome.candidates:,} by "
+                f"{width(outcome.width)} at most; to learn its value, ask another question"
+            )
+        case TableOutcome():
+            return (
+                "each cell's population value lies in its interval; cells whose intervals overlap "
+                "may be equal"
+            )
+        case _:
+            raise NotImplementedError(type(outcome).__name__)
+
+
+def _cell(outcome: NumberOutcome) -> str:
+    lies = "the population's value lies in the interval"
+    if outcome.cell is not None:
+        low, high = outcome.cell
+        lies = f"over these records the value is from {low:g} to {high:g}; {lies}"
+    if outcome.combined is None:
+        return f"{lies}; the answers to this question contradict each other, so do not rely on them"
+    if outcome.combined != outcome.interval:
+        return f"{lies} and, with earlier answers, in {outcome.display['combined']}"
+    return lies
+
+
+def _verdict(outcome: DecisionOutcome) -> str:
+    side = outcome.side.replace("_", " ")
+    other = "below" if outcome.side == "at_least" else "above"
+    match outcome.verdict:
+        case "pass":
+            return f"pass: the population's value is {side} {outcome.limit:g}"
+        case "fail":
+            return f"fail: the population's value is {other} {outcome.limit:g}"
+        case "undecided":
+            return "undecided: these records do not show on which side of the limit it is"
+        case _:
+            return f"not pass: these records do not show that it is {side} {outcome.limit:g}"
+
+
+def cost_of(results: Sequence[Result]) -> str:
+    """Say what outcomes cost now, and what all have cost so far."""
+    new = [one for one in results if isinstance(one, Outcome) and not one.recorded]
+    came = {True: ", as expected", False: ", a surprise", None: ""}[new[-1].expected]
+    spent = bits(sum(one.surprise for one in new))
+    how = came if len(results) == 1 else ""
+    return f"{spent}{how} ({bits(new[-1].spent)} in all, which every later claim pays for)"
+
+
+def of_claims(claims: Sequence[Registered]) -> str:
+    """List what was registered."""
+    lines = []
+    for one in claims:
+        before = "" if one.new else ", registered before"
+        now = f", {one.display['width']} now" if "width" in one.display else ""
+        lines.append(f"claim {one.claim:,}{before}{now}: {quoted(one.query)}")
+    return "\n".join([*lines, "it was free, and nothing of the records was reported; ask any time"])
+
+
+def of_quote(quote: SurpriseQuote) -> str:
+    """Describe the cost, or the reason for a refusal."""
+    lines = [str(quote), f"query: {quoted(quote.query)}"]
+    if not quote.allowed:
+        lines.append("the same question in other words does not help")
+        return "\n".join(lines)
+    lines.append(f"{bits(quote.spent)} were spent so far")
+    if quote.least >= _DEAR:
+        lines.append("to pay less, give a guess as expect, or ask a gate")
+    return "\n".join([*lines, "this was a quote: it is free and touched no record"])
+
+
+def of_dataset(status: SurpriseStatus) -> str:
+    """Describe columns, promise and language: what to know before the first question."""
+    return "\n".join(
+        [
+            f"{several(status.n, 'record')} now; there may be more later.",
+            "columns:",
+            *(f"    {name}: {kind}" for name, kind in status.columns.items()),
+            f"beta = {status.beta:g}: {together(status.beta)}.",
+            f"cost: answers cost bits; {bits(status.spent)} were spent so far. {_next(status)}.",
+            "round: the number of records a question is asked of, now "
+            f"{status.n:,}. With more records intervals are narrower.",
+            f"answers so far: {status.answers:,}; claims so far: {status.claims:,}.",
+            f"{_HOLDS}.",
+            "",
+            language_of("surprise"),
+        ]
+    )
+
+
+def of_budget(status: SurpriseStatus, limit: BitsLimit | None) -> str:
+    """Describe what was spent, and how wide a next claim is; ``limit`` is the caller's own."""
+    lines = [
+        f"{bits(status.spent)} were spent, in {several(status.answers, 'answer')}",
+        *(f"    {quoted(one.analyst)}: {bits(one.spent)}" for one in status.by_analyst),
+        _next(status),
+        f"{several(status.claims, 'claim')} registered so far; {status.share_left:.1%} of beta is "
+        "left for others",
+    ]
+    if status.limit is not None and status.remaining is not None:
+        lines.append(f"all analysts together have {bits(status.remaining)} left")
+    if limit is not None:
+        lines.append(f"your own limit: {limit}")
+    lines.append("what is spent never comes back; quotes and recorded answers are free")
+    return "\n".join(lines)
+
+
+def _next(status: SurpriseStatus) -> str:
+    if status.width is None:
+        return "nothing can be asked before there are records"
+    now = status.display["width"]
+    return f"a fraction claimed and asked now is at most {now} (a half-width)"

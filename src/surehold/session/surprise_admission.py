@@ -1,0 +1,234 @@
+"""Admission under the surprise guard: quotes, limits in bits, and registration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from surehold.checks import check_fraction
+from surehold.errors import BudgetExhausted, NotReady
+from surehold.ledger.draft import Draft
+from surehold.ledger.entries import Entry
+from surehold.ledger.ledger import Ledger
+from surehold.ledger.surprise_draft import (
+    SurpriseDraft,
+    asking_of_entry,
+    claim_of,
+    kept_terms,
+    subject_key,
+    subject_of,
+    terms_of,
+)
+from surehold.ledger.surprise_policy import check_bits, to_bits, units_of_bits
+from surehold.ledger.view import Asked, Found, View
+from surehold.mechanisms.outcomes.base import Asking, Claim
+from surehold.queries import Expectation, Query
+from surehold.session.admission import Admission, Step
+from surehold.session.outcomes import BitsLimit, Registered, SurpriseQuote
+from surehold.session.questions import Question
+
+
+class SurpriseAdmission(Admission):
+    """Decides for one analyst, who may have a limit in bits; the dataset may have one too."""
+
+    def __init__(self, ledger: Ledger, analyst: str, limit: float | None) -> None:
+        super().__init__(ledger, analyst, None)
+        self._mine = None if limit is None else units_of_bits(check_bits("limit", limit))
+        whole = ledger.surprise.limit
+        self._whole = None if whole is None else units_of_bits(whole)
+
+    def limit(self) -> BitsLimit | None:
+        """What this analyst may spend in all, has spent, and has left; None without a limit."""
+        if self._mine is None:
+            return None
+        ledger = self._ledger
+        with ledger.store.lock:
+            ledger.refresh()
+            spent, left = ledger.spent_by(self._analyst).units, self._left(ledger)
+        assert left is not None
+        return BitsLimit(to_bits(self._mine), to_bits(spent), to_bits(max(left, 0)))
+
+    def _left(self, view: View) -> int | None:
+        """What may yet be spent, if every question under way costs the most it can."""
+        if self._mine is None and self._whole is None:
+            return None
+        charges = view.store.outstanding()
+        under_way = [(entry.read()["analyst"], self._dearest(view, entry)) for entry in charges]
+        lefts = []
+        if self._whole is not None:
+            lefts.append(self._whole - view.state.spent - sum(most for _, most in under_way))
+        if self._mine is not None:
+            due = sum(most for analyst, most in under_way if analyst == self._analyst)
+            lefts.append(self._mine - view.spent_by(self._analyst).units - due)
+        return min(lefts)
+
+    def _dearest(self, view: View, charge: Entry) -> int:
+        """What a question that is charged and not answered yet may cost."""
+        asking = asking_of_entry(self._ledger.schema, charge.read())
+        return kept_terms(view, asking, charge).most
+
+    def _sufficient(
+        self,
+        found: Found,
+        asked: Sequence[Asked],
+        questions: Sequence[Question],
+        keyed: Sequence[Entry | None],
+    ) -> Found:
+        """Without answers that are coarser than what is asked for now.
+
+        A key stands for the answer that it was used for, however it is asked now.
+        """
+        answers = dict(found.answers)
+        for one, question, key in zip(asked, questions, keyed, strict=True):
+            is_settled = key is not None and key.kind == "answer"
+            entry = None if is_settled else answers.get(one)
+            if entry is not None and not _asking(question).suffices(entry.read()):
+                del answers[one]
+        return Found(answers, found.charges)
+
+    def is_less(
+        self, questions: Sequence[Question], step: Step, answered: Mapping[Asked, Entry]
+    ) -> bool:
+        """Then it is asked once more; unless it has a key, which stands for that answer now."""
+        pairs = zip(step.asked, questions, strict=True)
+        return any(
+            one in step.found.charges
+            and one in answered
+            and question.key is None
+            and not _asking(question).suffices(answered[one].read())
+            for one, question in pairs
+        )
+
+    def charges_first(self, step: Step) -> bool:
+        """What the dearest outcomes cost was added up before any: doubts learn from outcomes."""
+        return len(step.due) > 1 and (self._mine is not None or self._whole is not None)
+
+    def _as_charged(self, question: Question, charge: Entry) -> Question:
+        asked, ledger = Expectation.of(**charge.read()["asked"]), self._ledger
+        return replace(question, form=ledger.surprise.ask_for(question.query, ledger.schema, asked))
+
+    def _check_fits(self, view: View, t: int, unpaid: Sequence[Question]) -> None:
+        left = self._left(view)
+        if left is None:
+            return
+        most = sum(terms_of(view, _asking(question), t).most for question in unpaid)
+        if most > left:
+            raise self._refusal(view, t, most, left)
+
+    def check_charged(
+        self, draft: Draft, new: Iterable[Asked], charges: Mapping[Asked, Entry]
+    ) -> None:
+        """Of a list, later claims have other levels, and so other menus, than was decided with."""
+        left, listed = self._left(draft), [charges[one] for one in new]
+        most = 0 if left is None else sum(self._dearest(draft, one) for one in listed)
+        if left is not None and most > left:
+            raise self._refusal(draft, int(listed[0].read()["round"]), most, left)
+
+    def _refusal(self, view: View, t: int, most: int, left: int) -> BudgetExhausted:
+        mine = self._mine is not None and view.spent_by(self._analyst).units + most > self._mine
+        whose = f"the limit of analyst {self._analyst!r}" if mine else "the limit of the dataset"
+        what = (
+            f"{whose} does not allow it at round {t:,}: it may cost {to_bits(most):.4g} bits, and "
+            f"{to_bits(max(left, 0)):.4g} are left"
+        )
+        hint = "expect an outcome, or ask for a verdict: that costs less; recorded answers are free"
+        return BudgetExhausted(to_bits(most), to_bits(max(left, 0)), t, None, None, hint, what)
+
+    def quote(self, query: Query, questions: Sequence[Question], held: int | None) -> SurpriseQuote:
+        """What a query would cost now, and how wide its interval would be."""
+        ledger, [question] = self._ledger, questions
+        asking = _asking(question)
+        with ledger.store.lock:
+            records = ledger.refresh().records
+            reason, more, recorded = None, None, False
+            try:
+                t = ledger.rules.round_for(records, held)
+            except NotReady as error:
+                t = ledger.rules.nearest_round(held or records)
+                reason, more = str(error), error.numbers.get("more_records")
+            asked = (asking.canonical, t)
+            found = self._sufficient(ledger.find([asked]), [asked], [question], [None])
+            terms, left = terms_of(ledger, asking, t), self._left(ledger)
+            recorded = asked in found.answers
+            least, most = (0, 0) if recorded else (terms.least, terms.most)
+            if reason is None and left is not None and most > left:
+                reason = str(self._refusal(ledger, t, most, left))
+            claim = terms.claim
+            return SurpriseQuote(
+                query=query.canonical,
+                round=t,
+                claim=None if claim is None else claim.number,
+                level=None if claim is None else asking.level(claim, t).nats,
+                least=to_bits(least),
+                most=to_bits(most),
+                width=asking.forecast(terms.menu, claim, t),
+                spent=to_bits(ledger.state.spent),
+                allowed=reason is None,
+                recorded=recorded,
+                reason=reason,
+                more_records=more,
+                remaining=None if left is None else to_bits(max(left, 0)),
+            )
+
+
+def register(
+    ledger: Ledger,
+    questions: Sequence[Question],
+    analyst: str,
+    held: int | None,
+    share: object,
+) -> tuple[Registered, ...]:
+    """Register questions that have no claim yet, all at the same past."""
+    declared = None
+    if share is not None:
+        declared = check_fraction("share", share, "above 0 and up to 1", lambda x: 0 < x <= 1)
+    found = []
+    with ledger.writing() as draft:
+        assert isinstance(draft, SurpriseDraft)
+        t = ledger.rules.nearest_round(held or draft.state.records)
+        new = [q for q in _distinct(questions, t) if _row(draft, _asking(q), t) is None]
+        each = None
+        if declared is not None and new:
+            claims = sum(_asking(question).claims for question in new)
+            each = declared / max(claims, 1)
+        for question in new:
+            asking = _asking(question)
+            if asking.claims:
+                bill = {"query": question.query.text, "analyst": analyst}
+                at = t if asking.is_one_round else None
+                draft.add_claim(asking, at, bill, None if each is None else each * asking.claims)
+        fresh = {_asking(question).canonical for question in new}
+        for question in questions:
+            asking = _asking(question)
+            found.append(_registered(draft, asking, t, asking.canonical in fresh))
+    return tuple(found)
+
+
+def _distinct(questions: Sequence[Question], t: int) -> list[Question]:
+    """One question for each claim."""
+    return list({subject_of(_asking(one), t): one for one in reversed(questions)}.values())[::-1]
+
+
+def _row(draft: Draft, asking: Asking, t: int) -> Any:
+    return draft.claim_row(subject_key(subject_of(asking, t)))
+
+
+def _registered(draft: SurpriseDraft, asking: Asking, t: int, new: bool) -> Registered:
+    row = _row(draft, asking, t)
+    claim: Claim = claim_of(draft.surprise, draft.entry(row.seq))
+    at = claim.first or t
+    menu: Mapping[str, Any] = terms_of(draft, asking, at).menu
+    return Registered(
+        query=asking.canonical,
+        claim=claim.number,
+        level=asking.level(claim, at).nats,
+        share=float(claim.share),
+        width=asking.forecast(menu, claim, at),
+        new=new,
+    )
+
+
+def _asking(question: Question) -> Asking:
+    assert isinstance(question.form, Asking)
+    return question.form
