@@ -52,6 +52,11 @@ from surehold.errors import InvalidInput
     help="A column and its type: int, float, bool or str, or its categories: str in ('NO', 'SE'). "
     "Repeat for each column; with --like, give only those that the sample gets wrong.",
 )
+@click.option(
+    "--id",
+    metavar="COLUMN",
+    help="The column, int or str, that identifies a record: append then adds new ids only.",
+)
 @AS_JSON
 def create(
     dataset: Path,
@@ -61,12 +66,14 @@ def create(
     plan_file: Path | None,
     like: Path | None,
     columns: tuple[str, ...],
+    id: str | None,
     as_json: bool,
 ) -> None:
     """Create a dataset, bound to its guard, in a new folder.
 
     \b
     surehold create evals --beta 0.05 --like evals.csv
+    surehold create shop --beta 0.05 --like day-1.csv --id order_id
     surehold create evals --beta 0.05 --claims 200 --column correct:bool --column label:str
     surehold plan --n0 20000 --n 2000000 --alpha 0.1 --beta 0.05 --json > plan.json
     surehold create clinic --plan plan.json --like jan.csv
@@ -85,7 +92,7 @@ def create(
 
     named = dict(_parse_column(text) for text in columns) or None
     guard: dict[str, Any] = {"plan": plan_file, "beta": beta, "claims": claims, "limit": limit}
-    with session.create(dataset, **guard, columns=named, like=like) as made:
+    with session.create(dataset, **guard, columns=named, like=like, id=id) as made:
         status = made.status()
         console.show_status(status, as_json)
     if like is not None:

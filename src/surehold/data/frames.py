@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from surehold.data.engines.polars_arrays import STORED
-from surehold.data.records import REQUIRED, Row
+from surehold.data.records import REQUIRED, Row, missing_id
 from surehold.errors import BadRecord, InvalidInput
 from surehold.queries import ColumnType, Schema
 
@@ -41,8 +41,12 @@ def cast_frame(frame: pl.DataFrame, schema: Schema, done: int = 0) -> pl.DataFra
     for name in frame.columns:
         if name not in names:
             raise BadRecord(None, name, "left out", "not a column of this dataset")
-    columns = [_typed_column(frame[name], kind, done) for name, kind in schema]
-    return pl.DataFrame(columns)
+    typed = pl.DataFrame([_typed_column(frame[name], kind, done) for name, kind in schema])
+    if schema.id is not None and typed[schema.id].null_count():
+        first = typed[schema.id].is_null().arg_max()
+        assert first is not None
+        raise missing_id(done + first + 1, schema)
+    return typed
 
 
 def schema_of(frame: pl.DataFrame) -> Schema:

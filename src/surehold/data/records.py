@@ -40,6 +40,7 @@ def rows_of(records: Iterable[Any], schema: Schema, done: int = 0) -> list[Row]:
     [[71, None]]
     """
     columns, names = schema.columns, frozenset(schema.names)
+    id_at = None if schema.id is None else schema.names.index(schema.id)
     rows: list[Row] = []
     for number, record in enumerate(records, start=done + 1):
         if not isinstance(record, Mapping):
@@ -49,6 +50,8 @@ def rows_of(records: Iterable[Any], schema: Schema, done: int = 0) -> list[Row]:
         extra = next((name for name in record if name not in names), None)
         if extra is not None:
             raise BadRecord(number, str(extra), "left out", "not a column of this dataset")
+        if id_at is not None and row[id_at] is None:
+            raise missing_id(number, schema)
         rows.append(row)
     return rows
 
@@ -83,6 +86,11 @@ def check_value(value: Any, kind: ColumnType, record: int, column: str) -> Value
         return value
     given = "text" if type(value) is str else type(value).__name__
     raise BadRecord(record, column, REQUIRED[kind], f"of type {given}")
+
+
+def missing_id(record: int, schema: Schema) -> BadRecord:
+    """Return the error for a record without an id."""
+    return BadRecord(record, schema.id, "there: it identifies the record", "missing")
 
 
 def dump_rows(rows: Sequence[Row]) -> str:

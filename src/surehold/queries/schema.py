@@ -25,6 +25,7 @@ _LONGEST_TYPE = 1_000_000
 _LONGEST_TEXT = 1_000  # bytes: what a literal of the language can be
 _LARGEST_WHOLE = 2**53  # below it no two integers are read as the same number
 
+_ID = " id"  # what follows the type of the column that identifies records
 _DECLARED = re.compile(r"\s*(int|str)\s+in\s*\((.*)\)\s*", re.DOTALL)
 _CATEGORY = re.compile(r"\s*(?:'((?:[^']|'')*)'|(-?[0-9]{1,16}))\s*(,|\Z)")
 
@@ -45,17 +46,23 @@ class Schema:
     A column of texts or integers may declare its categories, which are then the cells of a
     histogram. They bind no record: one with another value is counted with all others.
 
+    One column may be the ``id`` of the records: it is never missing, and no two records have the
+    same. Its type says so, so that the id is wherever the columns are.
+
     >>> Schema.of({"age": "int", "city": "str"})["age"].value
     'int'
     >>> Schema.of({"country": "str in ('NO','SE')"}).to_dict()
     {'country': "str in ('NO', 'SE')"}
+    >>> Schema.of({"user": "int", "age": "int"}, id="user").to_dict()
+    {'user': 'int id', 'age': 'int'}
     """
 
     columns: tuple[tuple[str, ColumnType], ...]
     declared: tuple[tuple[str, tuple[Category, ...]], ...] = ()
+    id: str | None = None
 
     @classmethod
-    def of(cls, columns: object) -> Schema:
+    def of(cls, columns: object, id: object = None) -> Schema:
         """Check what a user gave."""
         if not isinstance(columns, Mapping) or not 1 <= len(columns) <= _MOST_COLUMNS:
             required = f"a mapping of 1 to {_MOST_COLUMNS} names to types"
@@ -64,13 +71,21 @@ class Schema:
             if not isinstance(name, str) or not _NAME.fullmatch(name):
                 required = "text of 1 to 128 characters without quotes or control characters"
                 raise InvalidInput("the name of a column", required, name)
-        types, declared = [], []
+        if id is not None and id not in columns:
+            raise InvalidInput("the id", f"one of the columns: {', '.join(columns)}", id)
+        types, declared, ids = [], [], []
         for name, given in columns.items():
-            kind, categories = _type_of(name, given)
+            marked = isinstance(given, str) and given.endswith(_ID)
+            kind, categories = _type_of(name, str(given)[: -len(_ID)] if marked else given)
             types.append((name, kind))
             if categories:
                 declared.append((name, categories))
-        return cls(tuple(types), tuple(declared))
+            if marked or name == id:
+                _check_id(name, kind, categories)
+                ids.append(name)
+        if len(ids) > 1:
+            raise InvalidInput("the id", "one column", ", ".join(ids))
+        return cls(tuple(types), tuple(declared), ids[0] if ids else None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,7 +118,9 @@ class Schema:
     def to_dict(self) -> dict[str, str]:
         """As :meth:`of` reads it."""
         return {
-            name: kind.value + _write_categories(self.categories(name))
+            name: kind.value
+            + _write_categories(self.categories(name))
+            + (_ID if name == self.id else "")
             for name, kind in self.columns
         }
 
@@ -121,6 +138,14 @@ def _type_of(name: str, given: object) -> tuple[ColumnType, tuple[Category, ...]
         raise InvalidInput(what, required, shorten(text) if isinstance(given, str) else given)
     kind = ColumnType(match[1])
     return kind, _categories(what, kind, match[2])
+
+
+def _check_id(name: str, kind: ColumnType, categories: tuple[Category, ...]) -> None:
+    """An id is compared for equality, which is exact for whole numbers and texts only."""
+    if kind not in (ColumnType.INT, ColumnType.STR) or categories:
+        got = "categories" if categories else kind.value
+        required = "int or str, without categories: it identifies a record"
+        raise InvalidInput(f"the type of the id {name!r}", required, got)
 
 
 def _categories(what: str, kind: ColumnType, text: str) -> tuple[Category, ...]:

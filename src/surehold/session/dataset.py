@@ -278,6 +278,7 @@ def create(
     limit: object = None,
     columns: Mapping[str, str] | None = None,
     like: Any = None,
+    id: str | None = None,
 ) -> Dataset:
     """A new dataset in a folder of its own, bound to its guard.
 
@@ -288,10 +289,13 @@ def create(
 
     Say the ``columns`` (int, float, bool, str) or give a file or table ``like`` which records will
     come; with both, ``columns`` corrects what the sample seems to hold.
+
+    ``id`` is the column, int or str, that identifies a record, if there is one: an append then adds
+    the records with new ids only.
     """
     target = Path(path).absolute()
     rules = _rules_of(plan, beta, claims, limit)
-    schema = _schema_of(columns, like)
+    schema = _schema_of(columns, like, id)
     _check_vacant(target)
     # Built beside its place and moved there whole, so that it is never seen half made.
     making = target.parent / f".{target.name}.creating-{uuid.uuid4().hex}"
@@ -367,17 +371,17 @@ def repair_witness(
     return verified
 
 
-def _schema_of(columns: Mapping[str, str] | None, like: Any) -> Schema:
+def _schema_of(columns: Mapping[str, str] | None, like: Any, id: str | None) -> Schema:
     if like is None:
         if columns is None:
             required = "given, by name and type, or else by a file or table like which records come"
             raise InvalidInput("columns", required, None, "like=, or --like or --column")
-        return Schema.of(columns)
+        return Schema.of(columns, id)
     seen = sampled_schema(like).to_dict()
     for name in columns or {}:
         if name not in seen:
             raise InvalidInput("columns", f"of the sample: {', '.join(seen)}", name)
-    return Schema.of({**seen, **(columns or {})})
+    return Schema.of({**seen, **(columns or {})}, id)
 
 
 def plan_of(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:

@@ -359,13 +359,15 @@ class SurpriseStatus(Shown):
     ``spent`` is in bits, ``by_analyst`` whose it is. ``claims`` were registered so far of the
     ``claims_expected``, and ``share_left`` of beta is left for others. ``width`` is what a claim
     that is made and asked now would have at mean 1/2; None if there are no records. ``limit`` and
-    ``remaining`` are None unless all analysts together have a limit.
+    ``remaining`` are None unless all analysts together have a limit. ``id`` is the column that
+    identifies a record, None if there is none.
     """
 
     guard: str = field(default="surprise", init=False)
     name: str
     dataset: str
     columns: Mapping[str, str]
+    id: str | None
     n: int
     ready: bool
     round: int | None

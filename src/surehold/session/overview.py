@@ -25,12 +25,14 @@ class Status(Shown):
 
     ``name`` is that of its folder, without the path, which remote callers need not know. ``round``
     is that of a query asked now, None if none may be; ``next_round`` the next of a fixed schedule.
+    ``id`` is the column that identifies a record, None if there is none.
     """
 
     guard: str = field(default="noise", init=False)
     name: str
     dataset: str
     columns: Mapping[str, str]
+    id: str | None
     n: int
     first_round: int
     last_round: int
@@ -185,6 +187,7 @@ class Overview:
             name=ledger.folder.name,
             dataset=ledger.fingerprint,
             columns=MappingProxyType(self.columns),
+            id=ledger.schema.id,
             n=state.records,
             first_round=policy.first_round,
             last_round=policy.last_round,

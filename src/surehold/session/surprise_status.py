@@ -34,6 +34,7 @@ def surprise_status(ledger: Ledger) -> SurpriseStatus:
         name=ledger.folder.name,
         dataset=ledger.fingerprint,
         columns=MappingProxyType(ledger.schema.to_dict()),
+        id=ledger.schema.id,
         n=state.records,
         ready=state.records > 0,
         round=state.records or None,
