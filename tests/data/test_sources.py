@@ -202,13 +202,44 @@ def test_formats_can_be_said(dataset: sh.Dataset, tmp_path: Path) -> None:
     assert kept(dataset) == ROWS
 
 
-def test_a_compressed_file_needs_its_format(dataset: sh.Dataset, tmp_path: Path) -> None:
-    packed = tmp_path / "a.csv.gz"
-    packed.write_bytes(gzip.compress(csv(RECORDS, SCHEMA, tmp_path / "a.csv").read_bytes()))
-    with pytest.raises(sh.InvalidInput, match="or give its format"):
-        dataset.append(packed)
-    dataset.append(packed, format="csv")
+def packed(data: bytes, path: Path) -> Path:
+    codec = "gzip" if path.suffix == ".gz" else "zstd"
+    with pa.CompressedOutputStream(str(path), codec) as file:
+        file.write(data)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("form", ["csv", "tsv", "ndjson"])
+def test_compressed_files(form: str, suffix: str, dataset: sh.Dataset, tmp_path: Path) -> None:
+    plain = Path(FORMS[form](RECORDS, SCHEMA, tmp_path))
+    whole = packed(plain.read_bytes(), tmp_path / f"a.{form}{suffix}")
+    dataset.append(whole)
     assert kept(dataset) == ROWS
+    with sh.create(tmp_path / "like", plan=adaptive_plan(), like=whole) as made:
+        assert made.columns == SCHEMA.to_dict()
+    cut = tmp_path / f"cut.{form}{suffix}"
+    cut.write_bytes(whole.read_bytes()[:-9])
+    for damaged in (cut, plain.rename(tmp_path / f"fake.{form}{suffix}")):
+        with pytest.raises(sh.InvalidInput, match="file that can be read"):
+            dataset.append(damaged)
+    hidden = whole.rename(tmp_path / f"hidden.{form}")
+    with pytest.raises(sh.InvalidInput, match=f"give its name the suffix {suffix}"):
+        dataset.append(hidden)
+    assert dataset.n == len(ROWS)
+
+
+def test_members_in_one_compressed_file(dataset: sh.Dataset, tmp_path: Path) -> None:
+    data = csv(RECORDS, SCHEMA, tmp_path / "a.csv").read_bytes()
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(data[:70]) + gzip.compress(data[70:]))
+    dataset.append(tmp_path / "a.csv.gz")
+    assert kept(dataset) == ROWS
+
+
+def test_parquet_is_not_compressed_again(dataset: sh.Dataset, tmp_path: Path) -> None:
+    (tmp_path / "a.parquet.gz").write_bytes(b"")
+    with pytest.raises(sh.InvalidInput, match="not compressed again"):
+        dataset.append(tmp_path / "a.parquet.gz")
 
 
 # ------------------------------------------------------------------------------- typed tables

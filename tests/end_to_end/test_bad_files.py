@@ -17,6 +17,7 @@ from pyarrow import csv
 import surehold as sh
 from support.runtime import COLUMNS, batch_plan, made
 from surehold.data.csv_files import csv_texts
+from surehold.data.file_formats import Dialect
 from surehold.queries import Schema
 
 RUNS = int(os.environ.get("SUREHOLD_BAD_FILES", "20"))
@@ -41,7 +42,7 @@ def test_arrow_is_given_no_function(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = tmp_path / "ragged.csv"
     path.write_text(FILES["ragged.csv"])
     with pytest.raises(sh.BadRecord, match="record 2"):
-        list(csv_texts(path, ",", Schema.of(COLUMNS)))
+        list(csv_texts(path, Dialect(), Schema.of(COLUMNS)))
     assert [parse.invalid_row_handler for parse in opened] == [None]
 
 

@@ -305,6 +305,17 @@ def test_records_come_in_every_format(door: Running, tmp_path, kind):
     assert list(door.service.incoming.iterdir()) == []
 
 
+def test_csv_in_another_dialect(door: Running):
+    token, kind = door.token("custodian"), {"Content-Type": "text/csv"}
+    body = b"age;bmi;city\n30;21,5;Oslo\n"
+    got = send(door.url, "POST", "/v1/append", body, token=token, headers=kind)
+    assert (got.status, got.error) == (422, "InvalidInput")
+    assert "the body of this request" in got.json["error"]["message"]
+    assert "--delimiter ';'" in got.json["error"]["message"]
+    path = "/v1/append?delimiter=%3B&decimal=,"
+    assert post(door, path, body, token=token, headers=kind) == {"count": 1, "n": 1001}
+
+
 def test_one_bad_record_keeps_all_of_them_out(door: Running):
     token = door.token("custodian")
     some = [*records(1000, 1003), {"age": "old"}, *records(1003, 1005)]

@@ -12,7 +12,7 @@ import click
 
 from surehold.cli import console
 from surehold.cli.place import TOKEN_FILE, Place, dataset_on
-from surehold.cli.types import AS_JSON, COUNT, DATASET, FILE, HELP, PLACE
+from surehold.cli.types import AS_JSON, COUNT, DATASET, DIALECT, FILE, HELP, PLACE, combine
 from surehold.errors import InvalidInput
 
 
@@ -57,6 +57,7 @@ from surehold.errors import InvalidInput
     metavar="COLUMN",
     help="The column, int or str, that identifies a record: append then adds new ids only.",
 )
+@combine(*DIALECT)
 @AS_JSON
 def create(
     dataset: Path,
@@ -68,6 +69,7 @@ def create(
     columns: tuple[str, ...],
     id: str | None,
     as_json: bool,
+    **dialect: Any,
 ) -> None:
     """Create a dataset, bound to its guard, in a new folder.
 
@@ -92,13 +94,14 @@ def create(
 
     named = dict(_parse_column(text) for text in columns) or None
     guard: dict[str, Any] = {"plan": plan_file, "beta": beta, "claims": claims, "limit": limit}
-    with session.create(dataset, **guard, columns=named, like=like, id=id) as made:
+    with session.create(dataset, **guard, columns=named, like=like, id=id, **dialect) as made:
         status = made.status()
         console.show_status(status, as_json)
     if like is not None:
+        from surehold.data.file_formats import FileFormat
         from surehold.data.sample_checks import doubts
 
-        for doubt in doubts(like, status.columns):
+        for doubt in doubts(like, status.columns, FileFormat.of(None, **dialect)):
             console.note(f"note: {doubt}")
 
 
@@ -112,20 +115,30 @@ def create(
 @click.option(
     "--key", "own_key", help="An idempotency key: appends with the same key are kept once."
 )
+@combine(*DIALECT)
 @TOKEN_FILE
 @AS_JSON
 def append(
-    dataset: Place, source: str, kind: str | None, again: bool, own_key: str | None, as_json: bool
+    dataset: Place,
+    source: str,
+    kind: str | None,
+    again: bool,
+    own_key: str | None,
+    as_json: bool,
+    **dialect: Any,
 ) -> None:
     """Append records from a file, or from standard input (one JSON object per line).
 
     \b
     surehold append clinic jan.csv
+    surehold append clinic jan.csv.gz
+    surehold append clinic januar.csv --delimiter ";" --decimal ,
     generate | surehold append clinic
 
-    Either all records are stored durably, or none. The file's suffix gives the format; `-` is
-    standard input. If a failure leaves it unclear whether the records were stored, the error names
-    the --key to retry with, so that they are stored once. Without --key, each run makes its own.
+    Either all records are stored durably, or none. The file's suffix gives the format; .gz or .zst
+    after it decompresses; `-` is standard input. If a failure leaves it unclear whether the records
+    were stored, the error names the --key to retry with, so that they are stored once. Without
+    --key, each run makes its own.
     """
     key = uuid.uuid4().hex if own_key is None else own_key
     with dataset_on(dataset) as opened:
@@ -133,7 +146,8 @@ def append(
             raise InvalidInput("--format", "ndjson for standard input", kind)
         given = sys.stdin.buffer if source == "-" else Path(source)
         with console.counting("records") as progress:
-            appended = opened.append(given, format=kind, progress=progress, again=again, key=key)
+            options: dict[str, Any] = {"again": again, "key": key, **dialect}
+            appended = opened.append(given, format=kind, progress=progress, **options)
         console.show_result(appended, as_json)
 
 

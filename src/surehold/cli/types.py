@@ -110,6 +110,16 @@ EXPOSE = click.option(
 )
 
 
+DIALECT = (
+    click.option(
+        "--delimiter", metavar="MARK", help="For CSV: what separates fields, one of , ; | and tab."
+    ),
+    click.option(
+        "--decimal", metavar="MARK", help="For CSV: the decimal mark, a point or a comma."
+    ),
+)
+
+
 def combine(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a decorator that adds several options, in this order in the help."""
     return lambda command: reduce(lambda done, option: option(done), reversed(options), command)

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from surehold.data.file_formats import FileFormat
 from surehold.data.record_store import Progress
 from surehold.data.sources import as_frame, batches
 from surehold.queries import Schema
@@ -17,7 +18,7 @@ PARQUET = "application/vnd.apache.parquet"
 
 @contextmanager
 def pack(
-    source: Any, columns: Mapping[str, str], format: str | None, progress: Progress | None
+    source: Any, columns: Mapping[str, str], format: FileFormat, progress: Progress | None
 ) -> Iterator[Path]:
     """Write all records to a Parquet file; raise BadRecord if one does not fit the columns.
 

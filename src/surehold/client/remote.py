@@ -279,6 +279,8 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         progress: Progress | None = None,
         again: bool = False,
         key: str | None = None,
+        delimiter: str | None = None,
+        decimal: str | None = None,
     ) -> Appended:
         """Store all records of a file, a table or mappings durably, or none of them.
 
@@ -287,10 +289,12 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         made for this append, which an error names.
         """
         from surehold.client.records import PARQUET, pack
+        from surehold.data.file_formats import FileFormat
 
         key = uuid.uuid4().hex if key is None else _check_header(key)
         headers = {"Content-Type": PARQUET, "Idempotency-Key": key}
-        with pack(source, self.columns, format, progress) as file:
+        written = FileFormat.of(format, delimiter, decimal)
+        with pack(source, self.columns, written, progress) as file:
             request = Request(
                 "POST",
                 "/v1/append",

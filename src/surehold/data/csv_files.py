@@ -7,42 +7,47 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
 from pyarrow import csv
 
+from surehold.data.csv_headers import check_header
+from surehold.data.file_formats import Dialect, open_bytes
 from surehold.data.frames import SAMPLE, schema_of
-from surehold.data.tables import check_names
-from surehold.errors import BadRecord, InvalidInput
-from surehold.queries import Schema
+from surehold.errors import BadRecord
+from surehold.queries import ColumnType, Schema
 
-SEPARATORS = {"csv": ",", "tsv": "\t"}
 _BLOCK = 1 << 24  # bytes read at a time
 # How Arrow says it; what the line holds comes after, and is not repeated.
 _RAGGED = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+):")
+_NUMBERS = (ColumnType.INT, ColumnType.FLOAT)
 
 
-def csv_schema(path: Path, separator: str) -> Schema:
+def csv_schema(path: Path, dialect: Dialect) -> Schema:
     """Infer columns and types from the first records of a CSV file."""
-    with path.open("rb") as file:
-        file.readline().decode()  # Polars would make up other names
-    scan = pl.scan_csv(path, separator=separator, glob=False, infer_schema_length=SAMPLE)
-    types, texts = scan.collect_schema(), sample_texts(path, separator)
-    if len(types) == 1 and any(mark in next(iter(types)) for mark in ";\t|"):
-        required = "separated by commas, or by tabs if it is named *.tsv"
-        raise InvalidInput("the file", required, str(path), "save it that way")
+    check_header(path, dialect)
+    types = scan(path, dialect, infer_schema_length=SAMPLE).collect_schema()
+    texts = sample_texts(path, dialect)
     missing = [name for name in texts.columns if texts[name].null_count() == texts.height]
     return schema_of(pl.DataFrame(schema={**types, **dict.fromkeys(missing, pl.Null())}))
 
 
-def sample_texts(path: Path, separator: str) -> pl.DataFrame:
+def sample_texts(path: Path, dialect: Dialect) -> pl.DataFrame:
     """Return the first records of a CSV file as texts."""
-    scan = pl.scan_csv(path, separator=separator, glob=False, infer_schema=False, n_rows=SAMPLE)
-    return scan.collect()
+    return scan(path, dialect, infer_schema=False, n_rows=SAMPLE).collect()
 
 
-def csv_texts(path: Path, separator: str, schema: Schema) -> Iterator[pl.DataFrame]:
+def scan(path: Path, dialect: Dialect, **options: Any) -> pl.LazyFrame:
+    """Return Polars' scan of a file, which decompresses it if needed."""
+    comma = dialect.decimal == ","
+    return pl.scan_csv(
+        path, separator=dialect.separator, decimal_comma=comma, glob=False, **options
+    )
+
+
+def csv_texts(path: Path, dialect: Dialect, schema: Schema) -> Iterator[pl.DataFrame]:
     """Read the fields of a CSV file as text; an empty field is a missing value.
 
     Arrow reads the file, because it detects and numbers lines with too few fields, which Polars
@@ -52,12 +57,13 @@ def csv_texts(path: Path, separator: str, schema: Schema) -> Iterator[pl.DataFra
     Arrow reads ahead in a thread that may outlive the interpreter. It gets none of our functions:
     releasing one then would abort the process.
     """
+    check_header(path, dialect, schema)
     try:
         reader = csv.open_csv(
             path,
             csv.ReadOptions(block_size=_BLOCK, use_threads=False),
             csv.ParseOptions(
-                delimiter=separator,
+                delimiter=dialect.separator,
                 newlines_in_values=True,
                 ignore_empty_lines=len(schema) > 1,
             ),
@@ -68,10 +74,9 @@ def csv_texts(path: Path, separator: str, schema: Schema) -> Iterator[pl.DataFra
                 quoted_strings_can_be_null=False,
             ),
         )
-        check_names(reader.schema)
         done, last = 0, pl.DataFrame()
         for batch in chain(reader, [pa.RecordBatch.from_pylist([], reader.schema)]):
-            frame = _decode(batch, done)
+            frame = _with_points(_decode(batch, done), dialect, schema)
             yield frame
             done += batch.num_rows
             last = frame.tail(1) if frame.height else last
@@ -90,7 +95,7 @@ def _refuse_open_quote(path: Path, last: pl.DataFrame, record: int) -> None:
     for name in last.columns:
         value = last[name].item()
         if isinstance(value, str) and "\n" in value:
-            with path.open("rb") as file:
+            with open_bytes(path) as file:
                 quotes = sum(block.count(b'"') for block in iter(partial(file.read, _BLOCK), b""))
             if quotes % 2:
                 required = "closed: a field that begins with a quote ends with one"
@@ -113,6 +118,15 @@ def _decode(batch: pa.RecordBatch, done: int) -> pl.DataFrame:
     frame = pl.from_arrow(batch)
     assert isinstance(frame, pl.DataFrame)
     return frame
+
+
+def _with_points(frame: pl.DataFrame, dialect: Dialect, schema: Schema) -> pl.DataFrame:
+    """Write decimal commas as points. A point is no number then: 1.234 may mean 1234."""
+    if dialect.decimal == ".":
+        return frame
+    names = [name for name in frame.columns if name in schema and schema[name] in _NUMBERS]
+    texts = pl.col(names).str.replace_all(".", ";", literal=True)
+    return frame.with_columns(texts.str.replace_all(",", ".", literal=True))
 
 
 def _is_utf8(value: bytes | None) -> bool:

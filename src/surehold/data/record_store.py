@@ -13,6 +13,7 @@ import polars as pl
 
 from surehold.data.content_hash import ContentHash
 from surehold.data.engines.polars_engine import PolarsEngine
+from surehold.data.file_formats import FileFormat
 from surehold.data.frames import frame_of
 from surehold.data.in_flight import InFlight
 from surehold.data.known_sums import KnownSums, Totals
@@ -79,7 +80,7 @@ class RecordStore:
     def append(
         self,
         source: Any,
-        format: str | None = None,
+        format: FileFormat | str | None = None,
         progress: Progress | None = None,
         again: bool = False,
         key: str | None = None,

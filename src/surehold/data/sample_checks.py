@@ -11,28 +11,49 @@ from pathlib import Path
 
 import polars as pl
 
-from surehold.data.csv_files import SEPARATORS, sample_texts
+from surehold.data.csv_files import sample_texts
+from surehold.data.csv_headers import header_of, is_record
+from surehold.data.file_formats import FileFormat
 from surehold.queries.canonical import canonical
 from surehold.queries.expressions import Column
 
 _MOST = 0.9  # of the texts of a column
 _DATE = r"^\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}(\s|$)"
+_COMMA = r"^[+-]?\d*,\d+$"
+_WHOLE = r"^[+-]?\d+$"
+_THOUSANDS = r"^[+-]?\d{1,3},\d{3}$"
 _MONTH = r"(?i)^\s*\d{1,2}[ .-]*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 
+NO_HEADER = "the first line looks like a record, but gives the columns their names"
 
-def doubts(path: Path, columns: Mapping[str, str]) -> list[str]:
-    """Return warnings about columns that are stored as text, from a CSV sample.
+
+def doubts(path: Path, columns: Mapping[str, str], format: FileFormat | None = None) -> list[str]:
+    """Return warnings about a CSV sample: its first line, and columns that are stored as text.
 
     They name columns, never values of records.
     """
-    separator = SEPARATORS.get(path.suffix.lower().lstrip("."))
-    if separator is None:
+    dialect = FileFormat.of(format).of_file(path).dialect
+    if dialect is None:
         return []
-    sample = sample_texts(path, separator)
-    found = (
-        _doubt(name, sample[name].drop_nulls()) for name, kind in columns.items() if kind == "str"
-    )
-    return [doubt for doubt in found if doubt is not None]
+    found = []
+    if is_record(header_of(path, dialect)):
+        found.append(NO_HEADER)
+    sample = sample_texts(path, dialect)
+    texts = [name for name, kind in columns.items() if kind == "str"]
+    found += [_doubt(name, sample[name].drop_nulls()) or "" for name in texts]
+    return [doubt for doubt in found if doubt]
+
+
+def has_decimal_commas(texts: pl.Series) -> bool:
+    """Check whether a column of texts has numbers with decimal commas and nothing else.
+
+    Commas before three digits each may separate thousands, so they prove nothing.
+    """
+    texts = texts.drop_nulls().str.strip_chars()
+    commas = texts.str.contains(_COMMA)
+    if texts.is_empty() or not (commas | texts.str.contains(_WHOLE)).all():
+        return False
+    return bool((commas & ~texts.str.contains(_THOUSANDS)).any())
 
 
 def _doubt(name: str, texts: pl.Series) -> str | None:
@@ -41,6 +62,8 @@ def _doubt(name: str, texts: pl.Series) -> str | None:
     dates = texts.str.contains(_DATE) | texts.str.contains(_MONTH)
     if _share(dates) >= _MOST:
         return f"{name!r} is text, and its dates compare correctly only if written like 2026-11-16"
+    if has_decimal_commas(texts):
+        return f"{name!r} is text, as its numbers have decimal commas; give --decimal ','"
     numbers = texts.str.strip_chars().cast(pl.Float64, strict=False).is_not_null()
     if _MOST <= _share(numbers) < 1.0:
         return (

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import polars as pl
 import pyarrow as pa
 
-from surehold.data.csv_files import SEPARATORS, csv_schema, csv_texts
+from surehold.data.csv_files import csv_schema, csv_texts
+from surehold.data.file_formats import FileFormat, open_bytes
 from surehold.data.frames import SAMPLE, cast_frame, frame_of, schema_of
 from surehold.data.json_lines import json_schema, objects
 from surehold.data.records import Row, rows_of
@@ -23,30 +24,21 @@ from surehold.queries import Schema
 Batch: TypeAlias = pl.DataFrame | list[Row]
 
 _ROWS = 1 << 14  # mappings checked at a time
-_KINDS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".ndjson": "ndjson",
-    ".jsonl": "ndjson",
-}
-FORMATS = tuple(dict.fromkeys(_KINDS.values()))
 # What readers of files raise; their messages may repeat what a record holds.
 _UNREADABLE = (pl.exceptions.PolarsError, pa.ArrowException, UnicodeDecodeError, OSError)
 
 
-def batches(source: Any, schema: Schema, format: str | None = None) -> Iterator[Batch]:
+def batches(source: Any, schema: Schema, format: FileFormat | str | None = None) -> Iterator[Batch]:
     """Yield checked records in order of arrival, in batches; BadRecord at the first bad one.
 
     Rows stay rows, so that a small append needs no data frame.
     """
+    written = FileFormat.of(format)
     if isinstance(source, str | Path):
-        yield from _from_file(Path(source), schema, format)
-    elif isinstance(source, Mapping):
+        yield from _from_file(Path(source), schema, written)
+        return
+    written.check_no_dialect()
+    if isinstance(source, Mapping):
         yield rows_of([source], schema)
     elif isinstance(source, io.IOBase) or hasattr(source, "readline"):
         yield from _from_rows(objects(source), schema)
@@ -61,22 +53,24 @@ def batches(source: Any, schema: Schema, format: str | None = None) -> Iterator[
         raise InvalidInput("the records", required, type(source).__name__)
 
 
-def sampled_schema(source: Any) -> Schema:
+def sampled_schema(source: Any, format: FileFormat | None = None) -> Schema:
     """Infer the columns from a sample file or table."""
+    written = FileFormat.of(format)
     if isinstance(source, str | Path):
         path = Path(source)
-        kind = _kind_of(path, None)
+        written = written.of_file(path)
         try:
-            if kind in SEPARATORS:
-                return csv_schema(path, SEPARATORS[kind])
-            if kind == "ndjson":
-                with path.open("rb") as file:
+            if written.dialect is not None:
+                return csv_schema(path, written.dialect)
+            if written.kind == "ndjson":
+                with open_bytes(path) as file:
                     return json_schema(islice(objects(file), SAMPLE))
-            return schema_of(next(_tables(path, kind, None)))
+            return schema_of(next(_tables(path, written.kind, None)))
         except _UNREADABLE:
-            raise _unreadable(path, kind) from None
+            raise _unreadable(path, written.kind) from None
         except StopIteration:
             raise InvalidInput("the sample", "a file with records", str(path)) from None
+    written.check_no_dialect()
     table = as_table(polars_of(source) if is_pandas(source) else source, None)
     if table is None:
         required = "a file or a table (pandas, Polars, Arrow)"
@@ -84,23 +78,21 @@ def sampled_schema(source: Any) -> Schema:
     return schema_of(next(iter(table)))
 
 
-def _from_file(path: Path, schema: Schema, format: str | None) -> Iterator[Batch]:
-    kind = _kind_of(path, format)
-    if kind == "ndjson":
-        with path.open("rb") as file:
-            yield from _from_rows(objects(file), schema)
-        return
-    if kind in SEPARATORS:
-        frames = csv_texts(path, SEPARATORS[kind], schema)
-    else:
-        frames = _tables(path, kind, schema)
+def _from_file(path: Path, schema: Schema, format: FileFormat) -> Iterator[Batch]:
+    written = format.of_file(path)
     try:
-        yield from _typed_frames(frames, schema)
+        if written.kind == "ndjson":
+            with open_bytes(path) as file:
+                yield from _from_rows(objects(file), schema)
+        elif written.dialect is not None:
+            yield from _typed_frames(csv_texts(path, written.dialect, schema), schema)
+        else:
+            yield from _typed_frames(_tables(path, written.kind, schema), schema)
     except _UNREADABLE:
-        raise _unreadable(path, kind) from None
+        raise _unreadable(path, written.kind) from None
 
 
-def _tables(path: Path, kind: str, schema: Schema | None) -> Iterator[pl.DataFrame]:
+def _tables(path: Path, kind: str | None, schema: Schema | None) -> Iterator[pl.DataFrame]:
     """Yield the tables of a typed file."""
     if kind == "parquet":
         scan = pl.scan_parquet(path, glob=False)
@@ -136,24 +128,12 @@ def _from_rows(records: Iterable[Any], schema: Schema) -> Iterator[Batch]:
         yield rows
 
 
-def _kind_of(path: Path, format: str | None) -> str:
-    if not path.is_file():
-        raise InvalidInput("the records", "an existing file", str(path))
-    if format is not None:
-        if format not in FORMATS:
-            raise InvalidInput("format", f"one of {', '.join(FORMATS)}", format)
-        return format
-    kind = _KINDS.get(path.suffix.lower())
-    if kind is None:
-        required = f"a file named {', '.join(f'*{suffix}' for suffix in _KINDS)}"
-        raise InvalidInput("the records", required, str(path), "or give its format")
-    return kind
-
-
-def _unreadable(path: Path, kind: str) -> InvalidInput:
+def _unreadable(path: Path, kind: str | None) -> InvalidInput:
     """Return an error without the reader's own message, which may quote a record."""
     what = {"csv": "lines of as many fields as the first", "tsv": "lines of as many fields"}
-    required = f"a {kind} file that can be read ({what.get(kind, 'whole and valid')}, in UTF-8)"
+    required = (
+        f"a {kind} file that can be read ({what.get(kind or '', 'whole and valid')}, in UTF-8)"
+    )
     return InvalidInput("the records", required, str(path))
 
 

@@ -112,15 +112,17 @@ class _Checker:
 
     def _nearest(self, node: ex.Column) -> str:
         """What the user may have meant by a name that no column has."""
-        known = hint_for_word(node.name)
+        is_quoted = self.text.startswith('"', node.position)
+        known = "" if is_quoted else hint_for_word(node.name)
         if known:
             return known
         lowered = {name.lower(): name for name in reversed(self.columns)}
         near = get_close_matches(node.name.lower(), lowered, n=1)
+        if is_quoted:
+            also = f'; or did you mean the column "{lowered[near[0]]}"?' if near else ""
+            return f"double quotes name a column; use single quotes for text: '{node.name}'{also}"
         if near:
             return f"did you mean {lowered[near[0]]!r}?"
-        if self.text.startswith('"', node.position):
-            return f"text is written in single quotes: '{node.name}'"
         first = ", ".join(list(self.columns)[:10])
         more = ", ..." if len(self.columns) > 10 else ""
         return f"the columns are {first}{more}; text is written in single quotes: '{node.name}'"

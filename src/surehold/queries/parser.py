@@ -89,7 +89,10 @@ class Parser:
 
     def refuse(self, reason: str, hint: str = "", at: int | None = None) -> NoReturn:
         """Say what is wrong, and where."""
-        raise InvalidQuery(reason, self.text, self.token.position if at is None else at, hint)
+        at = self.token.position if at is None else at
+        if not hint and "text" in reason and self.text.startswith('"', at):
+            hint = "double quotes name a column; use single quotes for text"
+        raise InvalidQuery(reason, self.text, at, hint)
 
     def number(self, reason: str) -> float:
         start, found = self.token.position, self.expression()

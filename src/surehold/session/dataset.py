@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from surehold import files
 from surehold.data import segments
 from surehold.data.calibration import Calibration
+from surehold.data.file_formats import FileFormat
 from surehold.data.model_store import KeptModel
 from surehold.data.record_store import Progress, RecordStore
 from surehold.data.sources import sampled_schema
@@ -149,17 +150,21 @@ class Dataset(Overview):
         progress: Progress | None = None,
         again: bool = False,
         key: str | None = None,
+        delimiter: str | None = None,
+        decimal: str | None = None,
     ) -> Appended:
         """Keep all records of a file, a table or mappings, durably, or none of them.
 
         An append of a hundred records or more that was made before is refused: counted twice, they
         would void every width. Say ``again`` if they are new all the same. With a ``key`` of the
         caller's own an append that is repeated, after a crash say, is made once, however small.
+        CSV may have another ``delimiter`` (``";"``, ``"|"``, ``"tab"``) and ``decimal`` mark.
         """
         if key is not None:
             key = check_text("key", key)
+        written = FileFormat.of(format, delimiter, decimal)
         try:
-            return Appended(*self._data.append(source, format, progress, again, key))
+            return Appended(*self._data.append(source, written, progress, again, key))
         except StorageFailed as error:
             if key is None or error.kept is not None:
                 raise
@@ -279,6 +284,8 @@ def create(
     columns: Mapping[str, str] | None = None,
     like: Any = None,
     id: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
 ) -> Dataset:
     """A new dataset in a folder of its own, bound to its guard.
 
@@ -288,14 +295,15 @@ def create(
     the noise guard; it may be the path of a file that ``surehold plan --json`` wrote.
 
     Say the ``columns`` (int, float, bool, str) or give a file or table ``like`` which records will
-    come; with both, ``columns`` corrects what the sample seems to hold.
+    come; with both, ``columns`` corrects what the sample seems to hold. A CSV sample may have
+    another ``delimiter`` than a comma, and another ``decimal`` mark than a point.
 
     ``id`` is the column, int or str, that identifies a record, if there is one: an append then adds
     the records with new ids only.
     """
     target = Path(path).absolute()
     rules = _rules_of(plan, beta, claims, limit)
-    schema = _schema_of(columns, like, id)
+    schema = _schema_of(columns, like, id, FileFormat.of(None, delimiter, decimal))
     _check_vacant(target)
     # Built beside its place and moved there whole, so that it is never seen half made.
     making = target.parent / f".{target.name}.creating-{uuid.uuid4().hex}"
@@ -371,13 +379,16 @@ def repair_witness(
     return verified
 
 
-def _schema_of(columns: Mapping[str, str] | None, like: Any, id: str | None) -> Schema:
+def _schema_of(
+    columns: Mapping[str, str] | None, like: Any, id: str | None, written: FileFormat
+) -> Schema:
     if like is None:
+        written.check_no_dialect()
         if columns is None:
             required = "given, by name and type, or else by a file or table like which records come"
             raise InvalidInput("columns", required, None, "like=, or --like or --column")
         return Schema.of(columns, id)
-    seen = sampled_schema(like).to_dict()
+    seen = sampled_schema(like, written).to_dict()
     for name in columns or {}:
         if name not in seen:
             raise InvalidInput("columns", f"of the sample: {', '.join(seen)}", name)

@@ -45,6 +45,8 @@ async def append(
     request: Request,
     service: Served,
     again: Annotated[bool, Query(description="Keep them even if they came before.")] = False,
+    delimiter: Annotated[str | None, Query(description="For CSV: , ; | or tab.")] = None,
+    decimal: Annotated[str | None, Query(description="For CSV: a point or a comma.")] = None,
     key: KeyHeader = None,
 ) -> Reply:
     """Append records: all of them are stored durably, or none. The content type is the format."""
@@ -54,7 +56,8 @@ async def append(
     path = service.incoming / uuid.uuid4().hex
     try:
         await _spool(request, path, most, service)
-        return reply(await run_in_threadpool(_append, service, path, kind, again, key))
+        options = {"again": again, "key": key, "delimiter": delimiter, "decimal": decimal}
+        return reply(await run_in_threadpool(_append, service, path, kind, options))
     finally:
         path.unlink(missing_ok=True)
 
@@ -71,10 +74,10 @@ async def _spool(request: Request, path: Path, most: int, service: Service) -> N
         raise StorageFailed("receiving the records", reason, "nothing was kept") from error
 
 
-def _append(service: Service, path: Path, kind: str, again: bool, key: str | None) -> Appended:
+def _append(service: Service, path: Path, kind: str, options: dict[str, Any]) -> Appended:
     source: Any = _read_list(path) if kind == JSON else path
     try:
-        return service.dataset.append(source, format=FORMATS.get(kind), again=again, key=key)
+        return service.dataset.append(source, format=FORMATS.get(kind), **options)
     except InvalidInput as error:
         if error.got != str(path):
             raise
