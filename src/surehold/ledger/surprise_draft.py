@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from surehold.errors import LedgerCorrupt
@@ -255,6 +256,7 @@ def subject_of(asking: Asking, t: int | None) -> str:
     return f"{asking.subject} at {t}" if asking.is_one_round else asking.subject
 
 
+@lru_cache(maxsize=1024)
 def subject_key(subject: str) -> bytes:
     """The key under which the index has a claim."""
     return hashlib.sha256(subject.encode()).digest()[:20]

@@ -75,6 +75,7 @@ class SurprisePolicy(Rules):
         self._beta, self.claims, self.limit = beta, claims, limit
         self.first_book = Book(Shares(claims)).to_dict()
         self._known_claims: dict[bytes, Claim] = {}
+        self._last_book: tuple[Mapping[str, Any], Book] = ({}, Book(Shares(claims)))
 
     @property
     def beta(self) -> Fraction:
@@ -108,9 +109,14 @@ class SurprisePolicy(Rules):
         return ask_for(query, schema, asked)
 
     def book_of(self, given: Mapping[str, Any]) -> Book:
-        """Read what an entry says."""
-        shares = Shares(self.claims, int(given["defaults"]), exact_number(given["left"]))
-        return Book(shares, *(int(given[name]) for name in ("claims", "expected", "surprised")))
+        """Read what an entry says; the same one is read several times in each ask."""
+        last, book = self._last_book
+        if given is not last:
+            shares = Shares(self.claims, int(given["defaults"]), exact_number(given["left"]))
+            counts = (int(given[name]) for name in ("claims", "expected", "surprised"))
+            book = Book(shares, *counts)
+            self._last_book = (given, book)
+        return book
 
     def next_claim(
         self,

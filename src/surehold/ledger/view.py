@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from surehold.errors import InvalidInput, LedgerCorrupt, WrongGuard
 from surehold.ledger.entries import Entry, State
@@ -55,10 +55,8 @@ class View:
     @property
     def surprise(self) -> SurprisePolicy:
         """The surprise guard; refused for a dataset with the noise guard."""
-        from surehold.ledger.surprise_policy import SurprisePolicy  # loads SciPy
-
-        if isinstance(self.rules, SurprisePolicy):
-            return self.rules
+        if self.rules.guard == "surprise":
+            return cast("SurprisePolicy", self.rules)
         raise WrongGuard("what is expected, registered or counted in bits", "surprise")
 
     @property

@@ -12,7 +12,7 @@ from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.surprise_draft import asking_of_entry, came_as_expected
 from surehold.ledger.surprise_policy import ASSUMPTIONS, THEOREM, to_bits
-from surehold.mechanisms.outcomes.base import exact_number
+from surehold.mechanisms.outcomes.base import exact_number, scaled_value
 from surehold.mechanisms.outcomes.selections import SelectAsking
 from surehold.mechanisms.outcomes.tables import NumbersAsking, SharesAsking
 from surehold.session.outcomes import (
@@ -99,10 +99,9 @@ def _number(common: Any, body: Mapping[str, Any]) -> NumberOutcome:
     least, most = body["range"]
     cell = None
     if body["cell"] is not None:
-        ends = (exact_number(body["cell"][side]) for side in ("low", "high"))
-        scale = exact_number(most) - exact_number(least)
-        bottom, top = (float(exact_number(least) + end * scale) for end in ends)
-        cell = (bottom, top)
+        scale = exact_number(least), exact_number(most)
+        bottom, top = (exact_number(body["cell"][side]) for side in ("low", "high"))
+        cell = (scaled_value(bottom, *scale), scaled_value(top, *scale))
     combined = body["combined"]
     return NumberOutcome(
         **common,

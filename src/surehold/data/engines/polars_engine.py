@@ -13,6 +13,7 @@ from surehold.data.engines.polars_pairs import pair_unit
 from surehold.data.engines.polars_printer import PolarsPrinter
 from surehold.errors import InvalidInput
 from surehold.queries import CellMeasure, Measure
+from surehold.queries.expressions import Type
 from surehold.queries.pairs import PairMeasure
 
 
@@ -127,14 +128,15 @@ class PolarsEngine:
         ]
 
     def _row(self, measures: Sequence[Measure], rows: pl.DataFrame) -> Iterator[int]:
-        found = self.query(measures, rows).collect(engine="streaming").row(0) if measures else ()
-        return map(int, found)
+        if not measures:
+            return iter(())
+        if _is_short(measures, rows):
+            return map(int, rows.select(_totals(measures)).row(0))
+        return map(int, self.query(measures, rows).collect(engine="streaming").row(0))
 
     def query(self, measures: Sequence[Measure], rows: pl.DataFrame) -> pl.LazyFrame:
         """Build the Polars query: one column per measure."""
-        printer = PolarsPrinter()
-        totals = [printer.total(measure).alias(str(at)) for at, measure in enumerate(measures)]
-        return rows.lazy().select(totals)
+        return rows.lazy().select(_totals(measures))
 
     def _read(self) -> pl.DataFrame:
         """Return all records, with texts cut to what the language reads."""
@@ -152,3 +154,21 @@ class PolarsEngine:
 
 
 _ONE = pl.DataFrame({"": [True]})
+_FEW_ROWS = 1 << 16
+_FEW_NODES = 5  # age > 65 and smoker
+
+
+def _totals(measures: Sequence[Measure]) -> list[pl.Expr]:
+    printer = PolarsPrinter()
+    return [printer.total(measure).alias(str(at)) for at, measure in enumerate(measures)]
+
+
+def _is_short(measures: Sequence[Measure], rows: pl.DataFrame) -> bool:
+    """Whether one measure is so little work that planning how to share it takes longer."""
+    if len(measures) > 1:
+        return False
+    expression = measures[0].expression
+    return rows.height <= _FEW_ROWS or (
+        expression.size <= _FEW_NODES
+        and all(node.type is not Type.TEXT for node in expression.walk())
+    )

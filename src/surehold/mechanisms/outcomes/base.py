@@ -248,13 +248,16 @@ def given_number(asked: Expectation, low: Fraction, high: Fraction) -> Fraction 
 
 def scaled_ends(found: Interval, low: Fraction, high: Fraction) -> list[float]:
     """An interval on [0, 1] in the units of the query, rounded outwards."""
+    if not low and high == 1:
+        return [_down(found.low), _up(found.high)]
     span = high - low
     return [_down(low + found.low * span), _up(low + found.high * span)]
 
 
 def scaled_value(x: Fraction, low: Fraction, high: Fraction) -> float:
     """A number on [0, 1] in the units of the query."""
-    return float(low + x * (high - low))
+    scaled = x if not low and high == 1 else low + x * (high - low)
+    return scaled.numerator / scaled.denominator
 
 
 def cell_of(body: Mapping[str, Any]) -> Cell:
@@ -264,12 +267,12 @@ def cell_of(body: Mapping[str, Any]) -> Cell:
 
 def _down(end: Fraction) -> float:
     """The largest double that is not above it; ends of nine decimals are what they are written."""
-    found = float(end)
+    found = end.numerator / end.denominator
     return found if _is_short(end) or Fraction(found) <= end else math.nextafter(found, -math.inf)
 
 
 def _up(end: Fraction) -> float:
-    found = float(end)
+    found = end.numerator / end.denominator
     return found if _is_short(end) or Fraction(found) >= end else math.nextafter(found, math.inf)
 
 

@@ -69,13 +69,13 @@ def lower_end(statistic: Statistic, level: Level, unit: Fraction = UNIT) -> Frac
     Surprise, section 7. It is the last multiple that the statistic rejects, or 0.
     """
     guess = statistic.guess(level.nats, upper=False)
-    top, bottom = unit.numerator, unit.denominator
+    top, bottom, centre = unit.numerator, unit.denominator, statistic.centre
     last = _last(
         lambda m: rejects_at(statistic, m * top, bottom, level),
-        math.floor(statistic.centre / unit),
-        None if guess is None else math.floor(guess / unit),
+        centre.numerator * bottom // (centre.denominator * top),
+        None if guess is None else math.floor(guess * bottom / top),
     )
-    return last * unit
+    return Fraction(last * top, bottom)
 
 
 def upper_end(statistic: Statistic, level: Level, unit: Fraction = UNIT) -> Fraction:
@@ -84,14 +84,15 @@ def upper_end(statistic: Statistic, level: Level, unit: Fraction = UNIT) -> Frac
     Surprise, section 7.
     """
     guess = statistic.guess(level.nats, upper=True)
-    most = math.ceil(1 / unit)
-    top, bottom = unit.numerator, unit.denominator
+    top, bottom, centre = unit.numerator, unit.denominator, statistic.centre
+    most = -(-bottom // top)
     last = _last(
         lambda m: rejects_at(statistic, (most - m) * top, bottom, level),
-        most - math.ceil(statistic.centre / unit),
-        None if guess is None else most - math.ceil(guess / unit),
+        most + -centre.numerator * bottom // (centre.denominator * top),
+        None if guess is None else most - math.ceil(guess * bottom / top),
     )
-    return min((most - last) * unit, Fraction(1))
+    end = (most - last) * top
+    return Fraction(end, bottom) if end < bottom else Fraction(1)
 
 
 def round_up(root: Decimal, unit: Fraction = UNIT) -> Fraction:

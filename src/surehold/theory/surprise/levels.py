@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from math import prod
 from typing import Any, Literal
 
 from surehold.errors import InvalidInput
@@ -33,7 +34,7 @@ class Level:
 
     def __post_init__(self) -> None:
         """A level below 0 would claim nothing."""
-        if self.factor < 1 or self.spent < 0:
+        if self.factor.numerator < self.factor.denominator or self.spent < 0:
             raise InvalidInput("level", "at least 0", f"ln({self.factor}) + {self.spent} units")
 
     @cached_property
@@ -92,9 +93,11 @@ def claim_level(
     6.0402547112774139899
     """
     for name, number in (("beta", beta), ("share", share), ("block_weight", block_weight)):
-        if not 0 < number <= 1:
+        if not 0 < number.numerator <= number.denominator:
             raise InvalidInput(name, "above 0 and at most 1", str(number))
-    return Level(1 / (beta * share * block_weight), spent)
+    parts = (beta, share, block_weight)
+    top = prod(part.denominator for part in parts)
+    return Level(Fraction(top, prod(part.numerator for part in parts)), spent)
 
 
 def question_levels(level: Level, rounds: Rounds, *, one_sided: bool = False) -> ClaimLevels:

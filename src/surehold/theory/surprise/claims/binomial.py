@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+from scipy.special import betaincinv
+
 from surehold.theory.surprise.claims.base import ROUNDING, Rough, Statistic, rejects
 from surehold.theory.surprise.claims.chernoff import Chernoff
 from surehold.theory.surprise.digits import beta_fraction, log_beta
@@ -45,6 +47,15 @@ class BinomialTail(Statistic):
         if p * self.t <= self.count:
             return exact_log_tail(self.count, self.t, p)
         return exact_log_tail(self.t - self.count, self.t, 1 - p)
+
+    def guess(self, level: float, upper: bool) -> float | None:
+        """From SciPy's inverse of the tail: a guess need not be exact, and it is quick."""
+        count = self.t - self.count if upper else self.count
+        tail = math.exp(-level)
+        found = float(betaincinv(count, self.t - count + 1, tail)) if count and tail else math.nan
+        if not 0.0 < found < 1.0:  # NaN too
+            return super().guess(level, upper)
+        return 1.0 - found if upper else found
 
 
 def tail(count: int, t: int) -> Statistic:

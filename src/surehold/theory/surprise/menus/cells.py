@@ -44,10 +44,10 @@ class Cell:
 
     def counts(self, t: int) -> tuple[int, int]:
         """The smallest and the largest S with S/t in the cell (Surprise, section 3, "Cells")."""
-        most = math.floor(self.high * t)
-        if not self.closed and most == self.high * t:
-            most -= 1
-        return math.ceil(self.low * t), most
+        # In integers: fractions would be reduced, which takes most of the time.
+        top, bottom = self.high.numerator * t, self.high.denominator
+        most = top // bottom if self.closed else (top - 1) // bottom
+        return -(-self.low.numerator * t // self.low.denominator), most
 
     def to_dict(self) -> dict[str, Any]:
         """What the ledger keeps."""
@@ -71,6 +71,7 @@ class Grid:
     last: int
 
     @classmethod
+    @lru_cache(maxsize=64)
     def plain(cls, e: Fraction) -> Grid:
         """Cells [2ej, 2e(j+1)) for j = 0 to ceil(1/(2e)) - 1 (Surprise, section 4, "plain")."""
         return cls(Fraction(0), 2 * _check_e(e), math.ceil(1 / (2 * e)) - 1)
@@ -85,14 +86,17 @@ class Grid:
     @property
     def first(self) -> int:
         """The number of the cell that has 0."""
-        return math.floor(-self.origin / self.width)
+        return _floor_ratio(-self.origin, self.width)
 
     def index(self, x: Fraction) -> int:
         """The number of the cell that has x."""
-        return min(math.floor((x - self.origin) / self.width), self.last)
+        return min(_floor_ratio(x - self.origin if self.origin else x, self.width), self.last)
 
     def cell(self, k: int) -> Cell:
         """The k-th cell."""
+        if not self.origin and 0 <= k < self.last:
+            top, bottom = self.width.numerator, self.width.denominator
+            return Cell(Fraction(k * top, bottom), Fraction((k + 1) * top, bottom))
         low = max(self.origin + k * self.width, Fraction(0))
         if k == self.last:
             return Cell(low, Fraction(1), closed=True)
@@ -132,6 +136,10 @@ def _largest(limit: Decimal) -> Fraction:
     digit, exponent = limit.as_tuple().digits[0], limit.adjusted()
     first = 5 if digit >= 5 else 2 if digit >= 2 else 1
     return Fraction(first * 10**exponent) if exponent >= 0 else Fraction(first, 10**-exponent)
+
+
+def _floor_ratio(x: Fraction, y: Fraction) -> int:
+    return x.numerator * y.denominator // (x.denominator * y.numerator)
 
 
 def _check_e(e: Fraction) -> Fraction:
