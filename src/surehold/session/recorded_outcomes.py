@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
@@ -84,7 +83,7 @@ def _came_as_expected(body: Mapping[str, Any]) -> bool | None:
     menu = body["menu"]
     match menu["kind"]:
         case "gate":
-            weights = {name: Fraction(weight) for name, weight in menu["weights"].items()}
+            weights = {name: exact_number(weight) for name, weight in menu["weights"].items()}
             if len({*weights.values()}) == 1:
                 return None
             return weights[body["outcome"]] == max(weights.values())

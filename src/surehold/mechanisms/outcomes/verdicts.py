@@ -139,9 +139,9 @@ class GateAsking(Asking):
         """Whether the number is above (1) or below (-1), however its values were rounded."""
         query = self.query
         margin = 0 if isinstance(query, DifferenceAsking) else query.rounding(t)
-        edge = listed.threshold + way * margin
-        is_there = 0 < edge < 1 and way * (statistic.centre - edge) > 0
-        return is_there and rejects(statistic, edge, claim.level(t))
+        edge = listed.threshold + way * margin if margin else listed.threshold
+        is_there = edge < statistic.centre if way > 0 else statistic.centre < edge
+        return is_there and 0 < edge < 1 and rejects(statistic, edge, claim.level(t))
 
     def report(self, menu: Mapping[str, Any], claim: Claim | None, t: int, outcome: Any) -> Report:
         is_swapped = self.side == "at_most" and not self.is_one_sided
