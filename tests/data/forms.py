@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +20,22 @@ from surehold.queries import Schema
 Record = Mapping[str, Any]
 Form = Callable[[Sequence[Record], Schema, Path], Any]
 
-_ARROW = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.string()}
-_PANDAS = {"int": "Int64", "float": "float64", "bool": "boolean", "str": "str"}
+_ARROW = {
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "bool": pa.bool_(),
+    "str": pa.string(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "America/New_York"),
+}
+_PANDAS = {
+    "int": "Int64",
+    "float": "float64",
+    "bool": "boolean",
+    "str": "str",
+    "date": "datetime64[s]",
+    "timestamp": "datetime64[us, Europe/Oslo]",
+}
 
 
 def arrow(records: Sequence[Record], schema: Schema) -> pa.Table:
@@ -29,8 +44,12 @@ def arrow(records: Sequence[Record], schema: Schema) -> pa.Table:
 
 
 def polars(records: Sequence[Record], schema: Schema) -> pl.DataFrame:
-    rows = [[record.get(name) for name in schema.names] for record in records]
+    rows = [[_in_utc(record.get(name)) for name in schema.names] for record in records]
     return pl.DataFrame(rows, schema=stored_schema(schema), orient="row")
+
+
+def _in_utc(value: Any) -> Any:
+    return value.astimezone(dt.UTC) if isinstance(value, dt.datetime) else value
 
 
 def pandas(records: Sequence[Record], schema: Schema) -> pd.DataFrame:
@@ -88,12 +107,14 @@ def ipc_stream(records: Sequence[Record], schema: Schema, path: Path) -> Path:
 
 
 def ndjson(records: Sequence[Record], schema: Schema, path: Path) -> Path:
-    path.write_text("".join(json.dumps(dict(r)) + "\n" for r in records), encoding="utf-8")
+    lines = (json.dumps(dict(r), default=str) + "\n" for r in records)
+    path.write_text("".join(lines), encoding="utf-8")
     return path
 
 
 def _lines(records: Sequence[Record]) -> str:
-    return "\n".join(json.dumps(dict(r), ensure_ascii=False) for r in records) + "\n\n"
+    lines = (json.dumps(dict(r), ensure_ascii=False, default=dt.date.isoformat) for r in records)
+    return "\n".join(lines) + "\n\n"
 
 
 def _batch(records: Sequence[Record], schema: Schema) -> pa.RecordBatch:

@@ -38,8 +38,12 @@ Expressions look like SQL: + - * / %, = <> < <= > >=, and or not, between, in (.
 like 'a%', case when c then x else y end, coalesce, nullif, least, greatest, abs, floor, ceil,
 round, sqrt, cast(x as number), length, lower, upper, starts_with, ends_with, contains. Text
 is in 'single' quotes, odd column names in "double" ones. A null is not true in a fraction
-and counts as the lower bound in a mean. No subqueries, aggregates, dates, regular expressions,
+and counts as the lower bound in a mean. No subqueries, aggregates, regular expressions,
 exp or ln.
+
+Columns of dates and timestamps (in UTC) compare with '2026-11-08' or '2026-11-08T12:30'; there are
+year(x), month(x), day(x), weekday(x) with Monday = 1, hour(x), date(x) of a timestamp; a - b is in
+days. There is no now or today: write the date. histogram(weekday(x)) has its 7 cells by itself.
 
 Narrow bounds give narrow widths: the width of a mean is (high - low) times that of a fraction.
 Cells of a histogram are declared, never discovered.

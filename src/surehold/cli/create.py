@@ -49,8 +49,9 @@ from surehold.errors import InvalidInput
     "columns",
     metavar="NAME:TYPE",
     multiple=True,
-    help="A column and its type: int, float, bool or str, or its categories: str in ('NO', 'SE'). "
-    "Repeat for each column; with --like, give only those that the sample gets wrong.",
+    help="A column and its type: int, float, bool, str, date or timestamp, or its categories: "
+    "str in ('NO', 'SE'). Repeat for each column; with --like, give only those that the sample "
+    "gets wrong.",
 )
 @click.option(
     "--id",

@@ -18,6 +18,8 @@ _TYPES: dict[ColumnType, Any] = {
     ColumnType.INT: np.dtype("<i8"),
     ColumnType.FLOAT: np.dtype("<f8"),
     ColumnType.BOOL: np.dtype("u1"),
+    ColumnType.DATE: np.dtype("<i8"),
+    ColumnType.TIMESTAMP: np.dtype("<i8"),
 }
 
 
@@ -39,6 +41,8 @@ class ContentHash:
                 if edges[-1] > edges[0]:
                     values.update(array.buffers()[2][int(edges[0]) : int(edges[-1])])
             else:
+                if series.dtype.is_temporal():
+                    series = series.cast(pl.Int64)
                 filled = series.fill_null(False if kind is ColumnType.BOOL else 0)
                 numbers = filled.to_numpy().astype(_TYPES[kind], copy=False)
                 values.update((numbers + 0 if kind is ColumnType.FLOAT else numbers).data)

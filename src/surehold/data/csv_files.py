@@ -14,8 +14,10 @@ import pyarrow as pa
 from pyarrow import csv
 
 from surehold.data.csv_headers import check_header
+from surehold.data.engines.polars_arrays import STORED
 from surehold.data.file_formats import Dialect, open_bytes
 from surehold.data.frames import SAMPLE, schema_of
+from surehold.data.time_columns import kind_of_texts
 from surehold.errors import BadRecord
 from surehold.queries import ColumnType, Schema
 
@@ -31,7 +33,12 @@ def csv_schema(path: Path, dialect: Dialect) -> Schema:
     types = scan(path, dialect, infer_schema_length=SAMPLE).collect_schema()
     texts = sample_texts(path, dialect)
     missing = [name for name in texts.columns if texts[name].null_count() == texts.height]
-    return schema_of(pl.DataFrame(schema={**types, **dict.fromkeys(missing, pl.Null())}))
+    times = {
+        name: STORED[kind]
+        for name, dtype in types.items()
+        if dtype == pl.String and (kind := kind_of_texts(texts[name])) is not None
+    }
+    return schema_of(pl.DataFrame(schema={**types, **times, **dict.fromkeys(missing, pl.Null())}))
 
 
 def sample_texts(path: Path, dialect: Dialect) -> pl.DataFrame:

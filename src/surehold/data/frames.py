@@ -6,12 +6,14 @@ import polars as pl
 
 from surehold.data.engines.polars_arrays import STORED
 from surehold.data.records import REQUIRED, Row, missing_id
+from surehold.data.time_columns import build_times, count_microseconds, parse_times
 from surehold.errors import BadRecord, InvalidInput
 from surehold.queries import ColumnType, Schema
 
 SAMPLE = 10_000
 """Records of a text file from which its types are inferred."""
 
+_TIMES = (ColumnType.DATE, ColumnType.TIMESTAMP)
 _TRUE, _FALSE = ("true", "1"), ("false", "0")
 # What JavaScript and most database tools read and write as a number; no nan, inf or 0x.
 _WHOLE = r"^[+-]?[0-9]+$"
@@ -24,8 +26,23 @@ def stored_schema(schema: Schema) -> dict[str, pl.DataType]:
 
 
 def frame_of(rows: list[Row], schema: Schema) -> pl.DataFrame:
-    """Return a frame of checked rows."""
-    return pl.DataFrame(rows, schema=stored_schema(schema), orient="row", strict=True)
+    """Return a frame of checked rows, which have integers for dates and timestamps."""
+    stored = stored_schema(schema)
+    times = {name: dtype for name, dtype in stored.items() if dtype.is_temporal()}
+    if not times:
+        return pl.DataFrame(rows, schema=stored, orient="row", strict=True)
+    plain = stored | {name: _physical(dtype) for name, dtype in times.items()}
+    return pl.DataFrame(rows, schema=plain, orient="row", strict=True).cast(times)  # type: ignore[arg-type]
+
+
+def rows_from(frame: pl.DataFrame) -> list[Row]:
+    """Return the rows that :func:`frame_of` makes the frame of."""
+    times = {name: _physical(dtype) for name, dtype in frame.schema.items() if dtype.is_temporal()}
+    return list(frame.cast(times).rows())  # type: ignore[arg-type]
+
+
+def _physical(dtype: pl.DataType) -> pl.DataType:
+    return pl.Int32() if dtype == pl.Date else pl.Int64()
 
 
 def cast_frame(frame: pl.DataFrame, schema: Schema, done: int = 0) -> pl.DataFrame:
@@ -62,7 +79,7 @@ def schema_of(frame: pl.DataFrame) -> Schema:
 
 def unknown_type(name: str, dtype: object) -> InvalidInput:
     """Return the error for a sample with a column of an unsupported type."""
-    required = "int, float, bool or str, which the sample must show"
+    required = "int, float, bool, str, date or timestamp, which the sample must show"
     hint = f"name the columns instead, including {name}:TYPE"
     return InvalidInput(f"the type of column {name!r}", required, str(dtype), hint)
 
@@ -76,7 +93,9 @@ def _kind_of(dtype: pl.DataType) -> ColumnType | None:
         return ColumnType.BOOL
     if dtype in (pl.String, pl.Categorical, pl.Enum):
         return ColumnType.STR
-    return None
+    if dtype == pl.Date:
+        return ColumnType.DATE
+    return ColumnType.TIMESTAMP if isinstance(dtype, pl.Datetime) else None
 
 
 def _typed_column(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
@@ -85,6 +104,8 @@ def _typed_column(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
         return pl.Series(column.name, [None] * column.len(), dtype=STORED[kind])
     if given is None:
         raise BadRecord(done + 1, column.name, REQUIRED[kind], f"of type {column.dtype}")
+    if kind in _TIMES:
+        return _time_column(column, kind, done)
     if given is ColumnType.STR and kind is not ColumnType.STR:
         return _parse_texts(column.cast(pl.String), kind, done)
     if given is kind and kind in (ColumnType.BOOL, ColumnType.STR):
@@ -108,6 +129,23 @@ def _typed_column(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
         return whole
     _require(missing | (column == 0) | (column == 1), column, kind, done)
     return column.cast(pl.Boolean)
+
+
+def _time_column(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
+    """Read dates and timestamps, or ISO texts; a date may come as a timestamp at midnight."""
+    given = _kind_of(column.dtype)
+    if given is ColumnType.STR:
+        text = column.cast(pl.String).str.strip_chars()
+        column = text.set(text == "", None)
+        found = parse_times(column)
+    elif given in _TIMES:
+        found = count_microseconds(column)
+    else:
+        assert given is not None
+        raise BadRecord(done + 1, column.name, REQUIRED[kind], f"of type {given.value}")
+    built = build_times(found, kind)
+    _require(column.is_null() | built.is_not_null(), column, kind, done)
+    return built.alias(column.name)
 
 
 def _parse_texts(column: pl.Series, kind: ColumnType, done: int) -> pl.Series:
@@ -142,5 +180,7 @@ def _require(fits: pl.Series, column: pl.Series, kind: ColumnType, done: int) ->
     if not fits.all():
         first = fits.arg_min()
         assert first is not None
-        given = "text that can't be read as one" if column.dtype == pl.String else "another number"
+        given = "text that can't be read as one"
+        if column.dtype != pl.String:
+            given = "another time" if kind in _TIMES else "another number"
         raise BadRecord(done + first + 1, column.name, REQUIRED[kind], given)

@@ -11,6 +11,7 @@ from typing import IO, Any
 from surehold.data.frames import unknown_type
 from surehold.errors import BadRecord
 from surehold.queries import ColumnType, Schema
+from surehold.queries.times import read_time
 
 
 def objects(file: IO[Any]) -> Iterator[Mapping[str, Any]]:
@@ -46,10 +47,19 @@ def json_schema(records: Iterable[Any]) -> Schema:
             raise BadRecord(number, None, "one JSON object on one line", "another value")
         for name, value in record.items():
             kinds = seen.setdefault(name, set())
-            kinds |= set() if value is None else {type(value).__name__}
+            kinds |= set() if value is None else {_kind_of(value)}
     for name, kinds in seen.items():
+        if "str" in kinds or "timestamp" in kinds:
+            kinds -= {"date", "timestamp"} if "str" in kinds else {"date"}
         if kinds == {"int", "float"}:
             kinds.remove("int")
         if len(kinds) != 1 or not kinds <= set(ColumnType):
             raise unknown_type(name, " and ".join(sorted(kinds)) or "missing")
     return Schema.of({name: kind for name, [kind] in seen.items()})
+
+
+def _kind_of(value: Any) -> str:
+    """Return the name of a value's type; ISO dates and timestamps are texts in JSON."""
+    if isinstance(value, str) and read_time(value) is not None:
+        return "date" if len(value) == len("2026-11-08") else "timestamp"
+    return type(value).__name__

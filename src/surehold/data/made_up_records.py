@@ -10,6 +10,7 @@ from surehold.data.engines.polars_arrays import STORED
 from surehold.data.engines.polars_bytes import cut_texts
 from surehold.data.engines.polars_engine import PolarsEngine
 from surehold.queries import ColumnType, Schema
+from surehold.queries.times import DAY, FIRST_DAY, LAST_DAY
 
 _LONGEST = 1000
 _SETS = 3
@@ -55,6 +56,12 @@ def _values(kind: ColumnType, rows: int, salt: int) -> pl.Series:
             values = pl.Series(np.where(share < 0.75, large % 100, large))
         case ColumnType.FLOAT:
             values = pl.Series((share - 0.5) * 1e4)
+        case ColumnType.DATE:
+            days = (FIRST_DAY + other * (LAST_DAY - FIRST_DAY)).astype(np.int32)
+            values = pl.Series(np.where(share < 0.75, days % 20_000, days))
+        case ColumnType.TIMESTAMP:
+            times = ((FIRST_DAY + other * (LAST_DAY - FIRST_DAY)) * DAY).astype(np.int64)
+            values = pl.Series(np.where(share < 0.75, times % (20_000 * DAY), times))
         case ColumnType.STR:
             share, other = share[:_TEXTS], other[:_TEXTS]  # the others repeat these
             lengths = np.where(share < 0.125, _LONGEST, share * 24).astype(int).tolist()

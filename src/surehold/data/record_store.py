@@ -14,7 +14,7 @@ import polars as pl
 from surehold.data.content_hash import ContentHash
 from surehold.data.engines.polars_engine import PolarsEngine
 from surehold.data.file_formats import FileFormat
-from surehold.data.frames import frame_of
+from surehold.data.frames import frame_of, rows_from
 from surehold.data.in_flight import InFlight
 from surehold.data.known_sums import KnownSums, Totals
 from surehold.data.model_store import ModelStore
@@ -241,7 +241,7 @@ class RecordStore:
     def text(self, start: int, count: int) -> str:
         """Return ``count`` records from ``start`` on as JSON rows: the text of a small append."""
         stop = start + count
-        return dump_rows(self._snapshot(stop).frame(start, stop).rows())
+        return dump_rows(rows_from(self._snapshot(stop).frame(start, stop)))
 
     def check_bytes(self) -> None:
         """Raise LedgerCorrupt if a segment does not hold the bytes it is named for."""
@@ -402,7 +402,7 @@ class _Intake:
             return None
         rows: list[Row] = []
         for batch in self._waiting:
-            rows += batch.rows() if isinstance(batch, pl.DataFrame) else batch
+            rows += rows_from(batch) if isinstance(batch, pl.DataFrame) else batch
         return rows
 
     def write(self, everything: bool) -> SegmentWriter:

@@ -10,10 +10,12 @@ import contextlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any, TypeAlias
 
 from surehold.errors import BadRecord
 from surehold.queries import ColumnType, Schema
+from surehold.queries.times import DAY, is_in_range, microseconds_of, read_time
 
 Value: TypeAlias = int | float | bool | str | None
 Row: TypeAlias = Sequence[Value]
@@ -28,6 +30,8 @@ REQUIRED = {
     ColumnType.FLOAT: "a number",
     ColumnType.BOOL: "true or false",
     ColumnType.STR: "text (valid Unicode)",
+    ColumnType.DATE: "a date such as 2026-11-08",
+    ColumnType.TIMESTAMP: "a timestamp such as 2026-11-08T12:30:00Z",
 }
 
 
@@ -60,6 +64,8 @@ def check_value(value: Any, kind: ColumnType, record: int, column: str) -> Value
     """Return one value as its column stores it, or raise BadRecord."""
     if value is None:
         return None
+    if kind in (ColumnType.DATE, ColumnType.TIMESTAMP):
+        return _check_time(value, kind, record, column)
     value = _plain(value)
     if isinstance(value, bool):
         if kind is ColumnType.BOOL:
@@ -91,6 +97,28 @@ def check_value(value: Any, kind: ColumnType, record: int, column: str) -> Value
 def missing_id(record: int, schema: Schema) -> BadRecord:
     """Return the error for a record without an id."""
     return BadRecord(record, schema.id, "there: it identifies the record", "missing")
+
+
+def _check_time(value: Any, kind: ColumnType, record: int, column: str) -> int | None:
+    """Return the days of a date, or the microseconds of a timestamp; a date is at midnight."""
+    if getattr(getattr(value, "dtype", None), "kind", "") == "M":  # numpy.datetime64
+        value = value.astype("datetime64[us]")
+    value = _plain(value)
+    if value is None or value != value:  # pandas' NaT, or NaN
+        return None
+    given = f"of type {type(value).__name__}"
+    found = None
+    if isinstance(value, str):
+        found, given = read_time(value), "text that can't be read as one"
+    elif isinstance(value, date):
+        found, given = microseconds_of(value), "another time"
+    if found is not None and is_in_range(found):
+        days, of_day = divmod(found, DAY)
+        if kind is ColumnType.TIMESTAMP:
+            return found
+        if not of_day:
+            return days
+    raise BadRecord(record, column, REQUIRED[kind], given)
 
 
 def dump_rows(rows: Sequence[Row]) -> str:

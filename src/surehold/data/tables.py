@@ -26,6 +26,8 @@ _TYPES = (
     pa.types.is_string,
     pa.types.is_large_string,
     pa.types.is_string_view,
+    pa.types.is_date,
+    pa.types.is_timestamp,
 )
 
 
@@ -50,15 +52,33 @@ def as_table(source: Any, schema: Schema | None) -> Iterator[pl.DataFrame] | Non
 
 
 def _arrow_frames(reader: pa.RecordBatchReader) -> Iterator[pl.DataFrame]:
-    for batch in chain(reader, [pa.RecordBatch.from_pylist([], reader.schema)]):
+    none = [pa.nulls(0, field.type) for field in reader.schema]
+    for batch in chain(reader, [pa.RecordBatch.from_arrays(none, schema=reader.schema)]):
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             try:
                 column.validate(full=True)  # Polars takes text for UTF-8 without looking
             except pa.ArrowInvalid:
                 raise BadRecord(None, name, "valid, its text in UTF-8", "not") from None
-        frame = pl.from_arrow(batch)
+        frame = pl.from_arrow(_plain_times(batch))
         assert isinstance(frame, pl.DataFrame)
         yield frame
+
+
+def _plain_times(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return timestamps in UTC, and without a zone: Polars does not know all zones, nor seconds."""
+    for at, field in enumerate(batch.schema):
+        column, kind = batch.column(at), field.type
+        if pa.types.is_dictionary(kind) and pa.types.is_temporal(kind.value_type):
+            column, kind = column.dictionary_decode(), kind.value_type
+        if pa.types.is_timestamp(kind):
+            try:
+                column = column.cast(pa.timestamp("ms" if kind.unit == "s" else kind.unit))
+            except pa.ArrowInvalid:
+                required = "in the years 1 to 9999"
+                raise BadRecord(None, field.name, required, "another time") from None
+        if column is not batch.column(at):
+            batch = batch.set_column(at, field.name, column)
+    return batch
 
 
 def arrow_table(path: Path) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -13,13 +14,14 @@ from surehold.formatting import shorten
 from surehold.queries import expressions as ex
 from surehold.queries.branches import distribute
 from surehold.queries.canonical import canonical, number, text
-from surehold.queries.checker import check_types
-from surehold.queries.expressions import Expression, Type
+from surehold.queries.checker import check_types, time_literal
+from surehold.queries.expressions import TIMES, Expression, Type
 from surehold.queries.lexer import Kind
 from surehold.queries.parser import OPERAND, Parser
 from surehold.queries.schema import Schema
+from surehold.queries.times import DAY, write_time
 
-Literal: TypeAlias = ex.Number | ex.Text | ex.Truth
+Literal: TypeAlias = ex.Number | ex.Text | ex.Truth | ex.Time
 
 MOST_CELLS = 20_000
 """Cells of a query in all, "other" among them."""
@@ -29,6 +31,13 @@ OTHER = "other"
 
 BETWEEN_AXES = " | "
 """What stands between the labels of a crosstab's axes."""
+
+_KNOWN = {"weekday": (1, 7), "month": (1, 12), "day": (1, 31), "hour": (0, 23)}
+"""What functions of times can give: their cells, if no others are declared."""
+
+_LAST_TIME = 2**53
+"""Microseconds of cells and edges, from 1684 to 2255: an integer lies on the same side of each as
+the double nearest to it."""
 
 _BY_HAND = "country in ('NO', 'SE') or bins(age, 0, 18, 65)"
 
@@ -41,13 +50,19 @@ class Axis:
     [e0, e1), [e1, e2), ..., the last one closed: [e, e']. Without either, the cells are those that
     the columns tell: :meth:`resolve` fills them in.
 
+    Edges of times are microseconds or, for a column of dates, days: ``unit`` is how many
+    microseconds one is, and 0 for numbers.
+
     >>> axis_of("bins(age, 0, 18, 65)").labels, axis_of("country in ('NO', 'other')").labels
     (('[0, 18)', '[18, 65]', 'other'), ('NO', "'other'", 'other'))
+    >>> axis_of("bins(day, '2026-11-02' to '2026-11-16' by 7)").labels
+    ('[2026-11-02, 2026-11-09)', '[2026-11-09, 2026-11-16]', 'other')
     """
 
     operand: Expression
     values: tuple[Literal, ...] = ()
     edges: tuple[float, ...] = ()
+    unit: int = 0
 
     @property
     def is_declared(self) -> bool:
@@ -60,7 +75,11 @@ class Axis:
 
     @property
     def numbered(self) -> Axis:
-        """The same cells of a checked axis, with numbers for texts that are not just a column."""
+        """The same cells of a checked axis, with numbers for times and for texts of no column."""
+        if self.operand.type in TIMES:
+            times = (value.value for value in self.values if isinstance(value, ex.Time))
+            numbers = tuple(ex.Number(float(value)) for value in times)
+            return replace(self, operand=ex.ToNumber(self.operand), values=numbers)
         texts = tuple(value.value for value in self.values if isinstance(value, ex.Text))
         if not texts or isinstance(self.operand, ex.Column):
             return self
@@ -71,7 +90,8 @@ class Axis:
     def labels(self) -> tuple[str, ...]:
         """Return one label per cell, all different."""
         if self.edges:
-            bins = [f"[{number(low)}, {number(high)}" for low, high in pairwise(self.edges)]
+            shown = [_write_edge(edge, self.unit) for edge in self.edges]
+            bins = [f"[{low}, {high}" for low, high in pairwise(shown)]
             return (*(f"{one})" for one in bins[:-1]), f"{bins[-1]}]", OTHER)
         return (*map(_label, self.values), OTHER)
 
@@ -80,7 +100,9 @@ class Axis:
         """One text for all spellings, which reads back as the same axis."""
         written = canonical(self.operand)
         if self.edges:
-            edges = _progression(self.edges) or ", ".join(map(number, self.edges))
+            edges = _progression(self.edges, self.unit)
+            if edges is None:
+                edges = ", ".join(_quote_edge(edge, self.unit) for edge in self.edges)
             return f"bins({written}, {edges})"
         if self.values:
             # The same brackets as for the operand of an `in`.
@@ -91,12 +113,19 @@ class Axis:
 
     def resolve(self, schema: Schema, text: str) -> Axis:
         """With every column looked up and its cells declared, or InvalidQuery."""
+        if self.edges and self.unit:
+            return self._resolve_edges(schema, text)
         if self.edges:
             return replace(self, operand=check_types(self.operand, schema, text, Type.NUMBER))
+        if self.values and self.values[0].type is Type.TEXT:
+            return self._resolve_texts(schema, text)
         if self.values:
             operand = check_types(self.operand, schema, text, self.values[0].type)
             return replace(self, operand=operand)
         operand = check_types(self.operand, schema, text, None)
+        if isinstance(self.operand, ex.Function) and self.operand.function in _KNOWN:
+            first, last = _KNOWN[self.operand.function]
+            return Axis(operand, tuple(ex.Number(float(n)) for n in range(first, last + 1)))
         if operand.type is Type.BOOLEAN:
             return Axis(operand, (ex.Truth(True), ex.Truth(False)))
         categories = schema.categories(operand.name) if isinstance(operand, ex.Column) else None
@@ -107,9 +136,34 @@ class Axis:
         literals = (ex.Text(c) if isinstance(c, str) else ex.Number(float(c)) for c in categories)
         return Axis(operand, tuple(literals))
 
+    def _resolve_edges(self, schema: Schema, text: str) -> Axis:
+        operand = check_types(self.operand, schema, text, None)
+        if operand.type is Type.DATE and all(edge % DAY == 0 for edge in self.edges):
+            return Axis(operand, edges=tuple(edge / DAY for edge in self.edges), unit=DAY)
+        if operand.type is Type.DATE:
+            reason = f"{shorten(canonical(self.operand))} is a date, which has no time of day"
+            raise InvalidQuery(reason, text, self.operand.position, "leave times out of its edges")
+        if operand.type is not Type.TIMESTAMP:
+            check_types(self.operand, schema, text, Type.DATE)
+        return replace(self, operand=operand)
+
+    def _resolve_texts(self, schema: Schema, text: str) -> Axis:
+        operand = check_types(self.operand, schema, text, None)
+        if operand.type not in TIMES:
+            return replace(self, operand=check_types(self.operand, schema, text, Type.TEXT))
+        literals = [value for value in self.values if isinstance(value, ex.Text)]
+        times = [time_literal(one.value, operand.type, text, one.position) for one in literals]
+        for literal, time in zip(literals, times, strict=True):
+            if abs(time) >= _LAST_TIME:
+                reason = "cells of times must lie between the years 1700 and 2200"
+                raise InvalidQuery(reason, text, literal.position)
+        return Axis(operand, tuple(ex.Time(time, operand.type) for time in times))
+
 
 def _label(value: Literal) -> str:
     """As it is or, where that could be mistaken for something else, as a literal in quotes."""
+    if isinstance(value, ex.Time):
+        return canonical(value).strip("'")
     if not isinstance(value, ex.Text):
         return canonical(value)
     plain = value.value
@@ -120,7 +174,15 @@ def _label(value: Literal) -> str:
 # ------------------------------------------------------------------------------ edges
 
 
-def _progression(edges: tuple[float, ...]) -> str | None:
+def _write_edge(edge: float, unit: int) -> str:
+    return write_time(int(edge) * unit) if unit else number(edge)
+
+
+def _quote_edge(edge: float, unit: int) -> str:
+    return text(_write_edge(edge, unit)) if unit else number(edge)
+
+
+def _progression(edges: tuple[float, ...], unit: int) -> str | None:
     """``0 to 120 by 10``, for four edges or more that such a text gives exactly."""
     if len(edges) < 4:
         return None
@@ -129,7 +191,11 @@ def _progression(edges: tuple[float, ...]) -> str | None:
         return None
     if _steps(first, last, step) != edges:
         return None
-    return f"{number(first)} to {number(last)} by {number(step)}"
+    if unit:
+        step = step * unit / DAY
+        if step * DAY != (edges[1] - edges[0]) * unit:
+            return None
+    return f"{_quote_edge(first, unit)} to {_quote_edge(last, unit)} by {number(step)}"
 
 
 def _steps(first: float, last: float, step: float) -> tuple[float, ...]:
@@ -233,33 +299,53 @@ def _bins(parser: Parser) -> Axis:
     if not parser.accept(","):
         parser.refuse("bins need their edges", "for instance bins(age, 0, 18, 65, 120)")
     at = parser.token.position
-    first = _number(parser, "edges must be plain numbers")
+    is_time = parser.token.kind is Kind.TEXT
+    read = _read_time if is_time else _read_number
+    first = read(parser)
     if _accept_name(parser, "to"):
-        edges = _read_steps(parser, first, at)
+        edges = _read_steps(parser, first, read(parser), DAY if is_time else 1, at)
     else:
-        edges = _read_edges(parser, first)
+        edges = _read_edges(parser, first, read)
     if len(edges) < 2:
         parser.refuse("bins need two edges or more", "for instance bins(age, 0, 18)", start)
     parser.expect(")")
-    return Axis(operand, edges=tuple(edges))
+    return Axis(operand, edges=tuple(edges), unit=int(is_time))
 
 
-def _read_edges(parser: Parser, first: float) -> list[float]:
+def _read_number(parser: Parser) -> float:
+    return _number(parser, "edges must be plain numbers, or dates in quotes")
+
+
+def _read_time(parser: Parser) -> float:
+    """The microseconds of an edge, which a double holds exactly."""
+    token = parser.advance()
+    if token.kind is not Kind.TEXT:
+        parser.refuse("edges must be all numbers or all dates", at=token.position)
+    found = time_literal(token.value, Type.TIMESTAMP, parser.text, token.position)
+    if abs(found) >= _LAST_TIME:
+        parser.refuse("edges must lie between the years 1700 and 2200", at=token.position)
+    return float(found)
+
+
+def _read_edges(parser: Parser, first: float, read: Callable[[Parser], float]) -> list[float]:
     edges = [first]
     while parser.accept(","):
         at = parser.token.position
-        edges.append(_number(parser, "edges must be plain numbers"))
+        edges.append(read(parser))
         if not edges[-2] < edges[-1]:
             parser.refuse("edges must increase", at=at)
     return edges
 
 
-def _read_steps(parser: Parser, first: float, at: int) -> list[float]:
+def _read_steps(parser: Parser, first: float, last: float, unit: int, at: int) -> list[float]:
     example = "for instance bins(age, 0 to 120 by 10)"
-    last = _number(parser, "edges must be plain numbers")
+    if unit > 1:
+        example = "for instance bins(day, '2026-11-02' to '2026-11-30' by 7), in days"
     if not _accept_name(parser, "by"):
         parser.refuse(f"expected 'by' and a step, but found {parser.token.shown}", example)
-    step = _number(parser, "steps must be plain numbers")
+    step = _number(parser, "steps must be plain numbers") * unit
+    if unit > 1 and not step.is_integer():
+        parser.refuse("a step must be a whole number of microseconds", example, at)
     reach = _decimal(last) - _decimal(first)
     if step <= 0 or reach <= 0 or reach % _decimal(step):
         parser.refuse("the last edge must be a whole number of steps above the first", example, at)

@@ -18,6 +18,12 @@ def _one(name: str, given: Sequence[Expression], position: int) -> Expression | 
     return ex.Function(given[0], name, position=position)
 
 
+def _of_date(name: str, given: Sequence[Expression], position: int) -> Expression | str:
+    if len(given) == 1 and isinstance(given[0], ex.Function) and given[0].function == "date":
+        given = (given[0].operand,)  # year(date(x)) is year(x)
+    return _one(name, given, position)
+
+
 def _ceiling(name: str, given: Sequence[Expression], position: int) -> Expression | str:
     return _one("ceil", given, position)
 
@@ -54,6 +60,7 @@ def _takes(name: str, what: str, given: Sequence[Expression]) -> str:
 
 BUILDERS: dict[str, Builder] = {
     **dict.fromkeys(SIGNATURES, _one),
+    **dict.fromkeys(("date", "day", "month", "weekday", "year"), _of_date),
     "ceiling": _ceiling,
     "round": _round,
     **dict.fromkeys(("coalesce", "least", "greatest"), _choice),
@@ -95,6 +102,7 @@ def like(left: Expression, pattern: str) -> Expression | None:
 _ONE_RECORD = "a query is one expression about one record; Surehold does the counting"
 _NO_REGEX = "there are no regular expressions; use starts_with, ends_with, contains or like"
 _NOT_EXACT = "engines differ in its last bit, so it is left out; compare with a bound instead"
+_NO_CLOCK = "a question must mean the same for ever; write the date, as in day >= '2026-11-08'"
 _FROM_ELSEWHERE = {
     _ONE_RECORD: """
         avg average count mean sum min max median fraction any_value quantile stddev var array_agg
@@ -103,6 +111,10 @@ _FROM_ELSEWHERE = {
     """,
     _NO_REGEX: "regexp regexp_matches regexp_like rlike similar ilike glob regexp_replace",
     _NOT_EXACT: "exp ln log log2 log10 pow power sin cos tan atan2",
+    _NO_CLOCK: """
+        now today yesterday tomorrow current_date current_time current_timestamp getdate curdate
+        sysdate localtime localtimestamp utcnow
+    """,
 }
 _HINTS = {word: hint for hint, words in _FROM_ELSEWHERE.items() for word in words.split()} | {
     **dict.fromkeys(("avg", "average"), "a mean is written mean(x, low, high)"),
@@ -128,7 +140,22 @@ _HINTS = {word: hint for hint, words in _FROM_ELSEWHERE.items() for word in word
     "endswith": "write ends_with(x, 'text')",
     "number": "write cast(x as number)",
     "xor": "write a <> b",
+    "interval": "write the date itself, as in day >= '2026-11-08'; the days between two are a - b",
 }
+# Words that are as likely the names of columns: hints for functions only.
+_OF_TIMES = {
+    "the days between two dates are a - b": """
+        age datediff date_diff timediff timestampdiff days_between date_add date_sub dateadd
+    """,
+    "write weekday(x), which is 1 on Monday and 7 on Sunday": "dow dayofweek isodow day_of_week",
+    "write year(x), month(x), day(x), weekday(x) or hour(x)": "extract date_part strftime to_char",
+    "write date(x), or bins(x, '2026-11-02' to '2026-11-30' by 7)": "date_trunc trunc_date week",
+    "a column of dates or timestamps is compared with '2026-11-08' as it is": """
+        to_date to_timestamp strptime timestamp datetime parse_date from_iso8601_date
+    """,
+    "write month(x) in (1, 2, 3)": "quarter",
+}
+_FUNCTION_HINTS = {word: hint for hint, words in _OF_TIMES.items() for word in words.split()}
 
 
 def hint_for_word(word: str) -> str:
@@ -142,7 +169,7 @@ def hint_for_function(name: str) -> str:
     >>> hint_for_function("sqr")
     "did you mean 'sqrt'?"
     """
-    known = hint_for_word(name)
+    known = hint_for_word(name) or _FUNCTION_HINTS.get(name.lower(), "")
     if known:
         return known
     near = get_close_matches(name.lower(), BUILDERS, n=1)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from surehold.queries import expressions as ex
-from surehold.queries.expressions import Expression
+from surehold.queries.expressions import Expression, Type
 from surehold.queries.lexer import BARE, WORDS
+from surehold.queries.times import DAY, write_time
 
 # How tightly each kind binds; brackets go around what binds less tightly than its place asks.
 _LEVEL = {"or": 1, "and": 2, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6}
@@ -65,6 +66,8 @@ def _print(expression: Expression) -> tuple[str, int]:
             return f" {operator} ".join(_at(part, level + 1) for part in parts), level
         case ex.Text(value):
             return text(value), _PRIMARY
+        case ex.Time(value, kind):
+            return text(write_time(value * DAY if kind is Type.DATE else value)), _PRIMARY
         case ex.Truth(value):
             return "true" if value else "false", _PRIMARY
         case ex.Null():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar
@@ -26,6 +27,7 @@ from surehold.queries.statistical import (
     check_literal,
     read_bounds,
 )
+from surehold.queries.times import microseconds_of, read_time, write_time
 
 MOST_AXES = 4
 """Axes of a crosstab."""
@@ -245,9 +247,15 @@ def _write_list(name: str, given: object, shown: Callable[[str, object], str]) -
 def _cell(name: str, given: object) -> str:
     if isinstance(given, bool):
         return "true" if given else "false"
-    return quoted(given) if isinstance(given, str) else _edge(name, given)
+    return _edge(name, given)
 
 
 def _edge(name: str, given: object) -> str:
-    listed = "a list of texts, of truth values or of numbers" if name == "cells" else "numbers"
+    if isinstance(given, date):
+        return quoted(write_time(microseconds_of(given)))
+    if isinstance(given, str) and (name == "cells" or read_time(given) is not None):
+        return quoted(given)
+    listed = "numbers or dates"
+    if name == "cells":
+        listed = "a list of texts, of truth values, of dates or of numbers"
     return number(check_literal(name, given, listed))

@@ -15,8 +15,9 @@ from surehold.queries.branches import distribute
 from surehold.queries.calls import hint_for_word
 from surehold.queries.canonical import canonical
 from surehold.queries.cost import cost, refuse_costly
-from surehold.queries.expressions import SIGNATURES, TYPE_OF_COLUMN, Expression, Type
+from surehold.queries.expressions import SIGNATURES, TIMES, TYPE_OF_COLUMN, Expression, Type
 from surehold.queries.schema import ColumnType, Schema
+from surehold.queries.times import DAY, read_time, write_time
 
 
 def check_types(
@@ -38,6 +39,33 @@ def check_types(
     return found
 
 
+def time_literal(value: str, kind: Type, text: str, position: int) -> int:
+    """Return the days or microseconds of a text literal, or raise InvalidQuery.
+
+    Each time has one spelling, so that a question has one text, whatever the columns are.
+
+    >>> (
+    ...     time_literal("1970-01-02", Type.DATE, "", 0),
+    ...     time_literal("1970-01-02", Type.TIMESTAMP, "", 0),
+    ... )
+    (1, 86400000000)
+    """
+    found = read_time(value)
+    if found is None:
+        reason = f"{shorten(canonical(ex.Text(value)))} is not {_a(kind)}"
+        hint = f"write {_EXAMPLES[kind]}"
+    elif kind is Type.DATE and found % DAY:
+        reason = f"'{value}' has a time of day, and a date has none"
+        hint = f"write '{write_time(found // DAY * DAY)}'"
+    elif value != write_time(found):
+        reason = f"'{value}' is not the one spelling of that time: the shortest, in UTC"
+        hint = f"write '{write_time(found)}'"
+    else:
+        return found // DAY if kind is Type.DATE else found
+    raise InvalidQuery(reason, text, position, hint)
+
+
+_EXAMPLES = {Type.DATE: "'2026-11-08'", Type.TIMESTAMP: "'2026-11-08' or '2026-11-08T12:30'"}
 _WANTED = {
     ex.Negate: Type.NUMBER,
     ex.Arithmetic: Type.NUMBER,
@@ -71,8 +99,12 @@ class _Checker:
         """Several nodes of one type: the wanted one, or that of the first which has one."""
         first = 0
         if wanted is None:
-            named = (at for at, node in enumerate(nodes) if not isinstance(node, ex.Null))
-            first = next(named, 0)
+            # A text literal may be a date, if it is beside one.
+            for silent in (ex.Null | ex.Text, ex.Null):
+                named = (at for at, node in enumerate(nodes) if not isinstance(node, silent))
+                first = next(named, 0)
+                if not isinstance(nodes[first], silent):
+                    break
         # Typed once only: twice on every level would be exponential in the depth.
         telling = self.check(nodes[first], wanted)
         return [
@@ -86,6 +118,9 @@ class _Checker:
                 return self._column(node)
             case ex.Compare():
                 return self._compare(node)
+            case ex.Text(value) if wanted in TIMES:
+                found = time_literal(value, wanted, self.text, node.position)
+                return ex.Time(found, wanted, position=node.position)
             case ex.Number() | ex.Text() | ex.Truth():
                 return node
             case ex.Null():
@@ -93,12 +128,22 @@ class _Checker:
             case ex.Case():
                 return self._case(node, wanted)
             case ex.Choice(function, parts):
-                kind = wanted if function == "coalesce" else Type.NUMBER
+                kind = wanted
+                if function != "coalesce" and not any(map(self._is_time, parts)):
+                    kind = Type.NUMBER
                 return node.rebuild(tuple(self.check_alike(parts, kind)))
+            case ex.Arithmetic("-", left, right) if self._is_time(left) or self._is_time(right):
+                return ex.Elapsed("-", *self.check_alike((left, right), None))
+            case ex.In(operand, values) if isinstance(values[0], str) and self._is_time(operand):
+                return self._in_times(node)
             case ex.In(_, values):
                 wanted = Type.TEXT if isinstance(values[0], str) else Type.NUMBER
+            case ex.Function(operand, function) if SIGNATURES[function][0] is Type.DATE:
+                return self._of_date(node)
             case ex.Function(_, function):
                 wanted = SIGNATURES[function][0]
+            case ex.ToNumber(operand) if self._is_time(operand):
+                wanted = Type.NUMBER
             case _:
                 wanted = _WANTED.get(type(node))
         # No generator: chains are long, and its frames would count against the recursion limit.
@@ -127,12 +172,64 @@ class _Checker:
         more = ", ..." if len(self.columns) > 10 else ""
         return f"the columns are {first}{more}; text is written in single quotes: '{node.name}'"
 
+    # ------------------------------------------------------------------- times
+
+    def _is_time(self, node: Expression) -> bool:
+        """Whether a node can be a date or a timestamp: a quick look, not a check."""
+        match node:
+            case ex.Column(name):
+                kind = self.columns.get(name)
+                return kind is not None and TYPE_OF_COLUMN[kind] in TIMES
+            case ex.Function(_, function):
+                return SIGNATURES[function][1] in TIMES
+            case ex.Choice(_, parts):
+                return any(map(self._is_time, parts))
+            case ex.Case(branches, otherwise):
+                return self._is_time(otherwise) or any(self._is_time(v) for _, v in branches)
+            case _:
+                return False
+
+    def _in_times(self, node: ex.In) -> Expression:
+        operand = self.check(node.operand)
+        compared = (ex.Text(str(value), position=node.position) for value in node.values)
+        for literal in compared:
+            self._refuse_midnight("=", operand, node.operand, literal)
+        values = (
+            time_literal(str(value), operand.type, self.text, node.position)
+            for value in node.values
+        )
+        return replace(node, operand=operand, values=tuple(values))
+
+    def _of_date(self, node: ex.Function) -> Expression:
+        """A function of a date, or of the date of a timestamp."""
+        operand = self.check(node.operand)
+        if operand.type is Type.TIMESTAMP:
+            operand = ex.Function(operand, "date", position=node.position)
+        elif operand.type is not Type.DATE:
+            operand = self.check(node.operand, Type.DATE)
+        return operand if node.function == "date" else replace(node, operand=operand)
+
+    def _refuse_midnight(
+        self, operator: str, time: Expression, written: Expression, literal: Expression
+    ) -> None:
+        """A timestamp equal to a date: true at midnight only, which nobody means."""
+        if time.type is not Type.TIMESTAMP or operator not in ("=", "<>"):
+            return
+        if isinstance(literal, ex.Text) and len(literal.value) == len("2026-11-08"):
+            name = shorten(canonical(written))
+            reason = f"{name} is a timestamp, and equals a date at midnight only"
+            self.refuse(reason, literal, f"write date({name}) {operator} {canonical(literal)}")
+
+    # ------------------------------------------------------------- comparisons
+
     def _compare(self, node: ex.Compare) -> Expression:
         self._refuse_mixed(node.operator, node.left, node.right)
         self._refuse_mixed(node.operator, node.right, node.left)
         left, right = self.check_alike((node.left, node.right), None)
         if left.type is Type.BOOLEAN and node.operator not in ("=", "<>"):
             self.refuse("booleans have no order", node, "compare them with = or <>")
+        self._refuse_midnight(node.operator, left, node.left, node.right)
+        self._refuse_midnight(node.operator, right, node.right, node.left)
         return node.rebuild((left, right))
 
     def _refuse_mixed(self, operator: str, column: Expression, literal: Expression) -> None:
@@ -144,8 +241,12 @@ class _Checker:
         kind = self.columns.get(column.name)
         if kind is None or TYPE_OF_COLUMN[kind] is literal.type:
             return
+        if TYPE_OF_COLUMN[kind] in TIMES and isinstance(literal, ex.Text):
+            return
         name, written = canonical(column), canonical(literal)
-        if kind is ColumnType.BOOL:
+        if TYPE_OF_COLUMN[kind] in TIMES:
+            hint = f"write {_EXAMPLES[TYPE_OF_COLUMN[kind]]}, in single quotes"
+        elif kind is ColumnType.BOOL:
             hint = f"write {name}, or not {name}"
         elif kind is ColumnType.STR:
             hint = f"to compare it as a number write cast({name} as number) {operator} {written}"
@@ -171,6 +272,14 @@ def _a(kind: Type) -> str:
 
 def _hint(wanted: Type, found: Expression) -> str:
     """How to come from one type to another."""
+    if wanted is Type.DATE and found.type is Type.TIMESTAMP:
+        return "write date(x)"
+    if wanted is Type.TIMESTAMP and found.type is Type.DATE:
+        return "write date(x) of the timestamp; a date has no time of day"
+    if wanted in TIMES:
+        return f"dates are written {_EXAMPLES[wanted]}, in single quotes"
+    if found.type in TIMES:
+        return "compare it, as in x >= '2026-11-08', or write year(x), or x - '2026-01-01' in days"
     if wanted is Type.NUMBER and isinstance(found, ex.Text):
         return "write numbers without quotes"
     if wanted is Type.NUMBER and found.type is Type.BOOLEAN:

@@ -19,6 +19,8 @@ LARGEST_COST = 4_000
 _INLINE, _PREFIX = 12, 4
 _BROUGHT = 130
 """To bring the bytes of a column's texts together."""
+_FUNCTIONS = {"sqrt": 12, "lower": 0, "upper": 0, "date": 8, "hour": 8, "weekday": 10}
+_FUNCTIONS |= dict.fromkeys(("day", "month", "year"), 30)
 _COLUMNS = {ColumnType.FLOAT: 5, ColumnType.STR: 0}
 
 
@@ -58,7 +60,7 @@ def refuse_costly(costs: int, text: str) -> None:
 def _own(node: Expression) -> int:
     """What a node does by itself."""
     match node:
-        case ex.Number():
+        case ex.Number() | ex.Time():
             return 0
         case ex.Column(_, holds):
             return _COLUMNS.get(holds or ColumnType.INT, 2)
@@ -69,7 +71,7 @@ def _own(node: Expression) -> int:
         case ex.Compare(operator, left, right) if left.type is Type.TEXT:
             return _of_texts(operator, left, right)
         case ex.Compare(_, left, right):
-            return 1 if isinstance(left, ex.Number) or isinstance(right, ex.Number) else 3
+            return 1 if any(isinstance(side, ex.Number | ex.Time) for side in (left, right)) else 3
         case ex.In(operand, values) if operand.type is Type.TEXT:
             return _of_table(operand, [str(value) for value in values])
         case ex.Position(operand, values):
@@ -88,7 +90,9 @@ def _own(node: Expression) -> int:
             return 350
         case ex.Function(_, function):
             # The case of letters is counted with what reads them.
-            return {"sqrt": 12, "lower": 0, "upper": 0}.get(function, 3)
+            return _FUNCTIONS.get(function, 3)
+        case ex.Elapsed():
+            return 8
         case _:
             return 1 if node.children else 0
 

@@ -56,6 +56,12 @@ class Type(StrEnum):
     NUMBER = "number"
     TEXT = "text"
     BOOLEAN = "boolean"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+
+
+TIMES = frozenset((Type.DATE, Type.TIMESTAMP))
+"""Types whose values are integers: days, or microseconds, since the start of 1970 in UTC."""
 
 
 TYPE_OF_COLUMN = {
@@ -63,6 +69,8 @@ TYPE_OF_COLUMN = {
     ColumnType.FLOAT: Type.NUMBER,
     ColumnType.BOOL: Type.BOOLEAN,
     ColumnType.STR: Type.TEXT,
+    ColumnType.DATE: Type.DATE,
+    ColumnType.TIMESTAMP: Type.TIMESTAMP,
 }
 
 
@@ -202,6 +210,18 @@ class Truth(_Leaf):
 
 
 @dataclass(frozen=True)
+class Time(_Leaf):
+    """A date or a timestamp, which the checker makes of a text literal beside one."""
+
+    value: int
+    given: Type
+
+    @once
+    def type(self) -> Type:
+        return self.given
+
+
+@dataclass(frozen=True)
 class Null(_Leaf):
     """No value; of the type its place asks for, which the checker fills in."""
 
@@ -260,7 +280,18 @@ class Arithmetic(_Binary):
 
 @dataclass(frozen=True)
 class ToNumber(_Unary):
-    """A text or a boolean as a number; null where the text is none."""
+    """A text or a boolean as a number; null where the text is none.
+
+    Only axes have that of a date, its days, or of a timestamp, the double nearest to its
+    microseconds.
+    """
+
+    type = Type.NUMBER
+
+
+@dataclass(frozen=True)
+class Elapsed(_Binary):
+    """The days from the second of two dates, or of two timestamps, to the first."""
 
     type = Type.NUMBER
 
@@ -277,7 +308,7 @@ class Compare(_Binary):
 
 @dataclass(frozen=True)
 class In(_Unary):
-    """Equal to one of some literals, all numbers or all texts."""
+    """Equal to one of some literals, all numbers or all texts; for times the checker makes ints."""
 
     type = Type.BOOLEAN
     values: tuple[float | str, ...]
@@ -366,9 +397,15 @@ class Function(_Unary):
 SIGNATURES = {
     "abs": (Type.NUMBER, Type.NUMBER),
     "ceil": (Type.NUMBER, Type.NUMBER),
+    "date": (Type.DATE, Type.DATE),
+    "day": (Type.DATE, Type.NUMBER),
     "floor": (Type.NUMBER, Type.NUMBER),
+    "hour": (Type.TIMESTAMP, Type.NUMBER),
     "length": (Type.TEXT, Type.NUMBER),
     "lower": (Type.TEXT, Type.TEXT),
+    "month": (Type.DATE, Type.NUMBER),
     "sqrt": (Type.NUMBER, Type.NUMBER),
     "upper": (Type.TEXT, Type.TEXT),
+    "weekday": (Type.DATE, Type.NUMBER),
+    "year": (Type.DATE, Type.NUMBER),
 }

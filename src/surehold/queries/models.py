@@ -31,7 +31,13 @@ LOSSES = ("zero_one", "log", "squared", "absolute")
 TABLES = ("brier", "confusion", "calibration")
 OF_NUMBERS = ("squared", "absolute")
 
-_PLURAL = {Type.NUMBER: "numbers", Type.TEXT: "texts", Type.BOOLEAN: "truth values"}
+_PLURAL = {
+    Type.NUMBER: "numbers",
+    Type.TEXT: "texts",
+    Type.BOOLEAN: "truth values",
+    Type.DATE: "dates",
+    Type.TIMESTAMP: "timestamps",
+}
 
 NONE = "none"
 """What a model predicts that gives no value."""
@@ -105,6 +111,10 @@ class _OfModel(Charged):
             if feature not in schema:
                 hint = f"there are {', '.join(schema.names[:8])}"
                 raise InvalidQuery(f"there is no column {feature!r}", self.text, hint=hint)
+            if schema[feature] in (ColumnType.DATE, ColumnType.TIMESTAMP):
+                reason = f"the feature {feature!r} is a {schema[feature].value}"
+                hint = "a model takes numbers and texts; append a column with its year, or its days"
+                raise InvalidQuery(reason, self.text, hint=hint)
         features = Schema.of({name: schema[name].value for name in self.features})
         self._check_target(features)
         is_exact = self.metric in ("accuracy", "zero_one", "confusion", "calibration")

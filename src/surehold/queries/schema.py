@@ -26,6 +26,8 @@ _LONGEST_TEXT = 1_000  # bytes: what a literal of the language can be
 _LARGEST_WHOLE = 2**53  # below it no two integers are read as the same number
 
 _ID = " id"  # what follows the type of the column that identifies records
+_SYNONYMS = {"datetime": "timestamp"}
+
 _DECLARED = re.compile(r"\s*(int|str)\s+in\s*\((.*)\)\s*", re.DOTALL)
 _CATEGORY = re.compile(r"\s*(?:'((?:[^']|'')*)'|(-?[0-9]{1,16}))\s*(,|\Z)")
 
@@ -37,6 +39,8 @@ class ColumnType(StrEnum):
     FLOAT = "float"
     BOOL = "bool"
     STR = "str"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ class Schema:
 def _type_of(name: str, given: object) -> tuple[ColumnType, tuple[Category, ...]]:
     text = str(given)
     try:
-        return ColumnType(text), ()
+        return ColumnType(_SYNONYMS.get(text, text)), ()
     except ValueError:
         pass
     what = f"the type of column {name!r}"

@@ -294,9 +294,9 @@ def create(
     most bits that all analysts together may spend, if there is to be a limit. Give a ``plan`` for
     the noise guard; it may be the path of a file that ``surehold plan --json`` wrote.
 
-    Say the ``columns`` (int, float, bool, str) or give a file or table ``like`` which records will
-    come; with both, ``columns`` corrects what the sample seems to hold. A CSV sample may have
-    another ``delimiter`` than a comma, and another ``decimal`` mark than a point.
+    Say the ``columns`` (int, float, bool, str, date, timestamp) or give a file or table ``like``
+    which records will come; with both, ``columns`` corrects what the sample seems to hold. A CSV
+    sample may have another ``delimiter`` than a comma, and another ``decimal`` mark than a point.
 
     ``id`` is the column, int or str, that identifies a record, if there is one: an append then adds
     the records with new ids only.

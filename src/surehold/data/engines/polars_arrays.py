@@ -23,12 +23,16 @@ DTYPES: Mapping[Type, pl.DataType] = {
     Type.NUMBER: pl.Float64(),
     Type.TEXT: pl.String(),
     Type.BOOLEAN: pl.Boolean(),
+    Type.DATE: pl.Int64(),
+    Type.TIMESTAMP: pl.Int64(),
 }
 STORED: Mapping[ColumnType, pl.DataType] = {
     ColumnType.INT: pl.Int64(),
     ColumnType.FLOAT: pl.Float64(),
     ColumnType.BOOL: pl.Boolean(),
     ColumnType.STR: pl.String(),
+    ColumnType.DATE: pl.Date(),
+    ColumnType.TIMESTAMP: pl.Datetime("us", "UTC"),
 }
 """How each type is kept in a segment."""
 
@@ -84,6 +88,11 @@ def apply(function: SeriesFunction, operands: Sequence[pl.Expr], kind: Type) -> 
 def numbers_column(numbers: NDArray[np.float64], known: Truths) -> pl.Series:
     """Build a column of numbers, null where they are unknown."""
     return _column(pa.float64(), numbers.size, pack_bits(known), numbers)
+
+
+def integers_column(integers: NDArray[np.int64], known: Truths) -> pl.Series:
+    """Build a column of integers, null where they are unknown."""
+    return _column(pa.int64(), integers.size, pack_bits(known), integers)
 
 
 def truths_column(truths: Truths, known: Truths) -> pl.Series:

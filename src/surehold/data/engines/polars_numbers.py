@@ -26,7 +26,8 @@ from surehold.data.engines.polars_arrays import (
     truths_column,
     truths_of,
 )
-from surehold.queries.expressions import LARGEST, SMALLEST, Type
+from surehold.data.engines.polars_times import choose_times
+from surehold.queries.expressions import LARGEST, SMALLEST, TIMES, Type
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -89,6 +90,8 @@ def choose(function: str, parts: Sequence[pl.Expr], kind: Type) -> pl.Expr:
     """Apply ``coalesce``, ``least`` or ``greatest``."""
     if kind is Type.BOOLEAN:
         return apply(_first_truth, parts, kind)
+    if kind in TIMES:
+        return choose_times(function, parts, kind)
     return apply(_CHOICES[function], parts, kind)
 
 

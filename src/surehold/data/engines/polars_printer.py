@@ -1,9 +1,9 @@
 """Checked expressions as Polars expressions, with the meaning of language.md.
 
 Assumed of the frames (``data`` sees to it when records are appended): columns of type Int64,
-Float64, Boolean and String; no NaN and no infinity, but null in their place. Were
-there one all the same, sums could differ from those of another engine; nothing would raise, and
-no record would count for more than its range.
+Float64, Boolean, String, Date and Datetime in microseconds; no NaN and no infinity, but null in
+their place. Were there one all the same, sums could differ from those of another engine; nothing
+would raise, and no record would count for more than its range.
 
 Each operand is printed once, so that printed expressions do not grow exponentially.
 """
@@ -37,15 +37,18 @@ from surehold.data.engines.polars_text_functions import (
     position,
     text_test,
 )
+from surehold.data.engines.polars_times import calendar, date_of, elapsed
 from surehold.queries import ColumnType, Measure
 from surehold.queries.expressions import (
     LARGEST,
+    TIMES,
     Arithmetic,
     Case,
     Choice,
     Column,
     Compare,
     Connective,
+    Elapsed,
     Expression,
     Function,
     In,
@@ -57,6 +60,7 @@ from surehold.queries.expressions import (
     Position,
     Text,
     TextTest,
+    Time,
     ToNumber,
     Truth,
     Type,
@@ -90,6 +94,8 @@ class PolarsPrinter:
     def print_node(self, node: Expression) -> pl.Expr:
         """Return the value for each record: Float64 (finite), String or Boolean, or null.
 
+        Dates and timestamps are Int64: days or microseconds.
+
         An expression that reads no column is evaluated here and printed as a literal, so that
         Polars never sees a part with one value where the others have one per record.
         """
@@ -100,7 +106,7 @@ class PolarsPrinter:
 
     def _print_node(self, node: Expression) -> pl.Expr:
         match node:
-            case Number(value) | Text(value) | Truth(value):
+            case Number(value) | Text(value) | Truth(value) | Time(value):
                 return pl.lit(value, dtype=DTYPES[node.type])
             case Null():
                 return pl.lit(None, dtype=DTYPES[node.type])
@@ -113,11 +119,12 @@ class PolarsPrinter:
             case ToNumber(operand):
                 if operand.type is Type.TEXT:
                     return number_of_text(_text_column(operand)[0])
-                return (
-                    number_of_truth(self.print_node(operand))
-                    if operand.type is Type.BOOLEAN
-                    else self.print_node(operand)
-                )
+                number = self.print_node(operand)
+                if operand.type in TIMES:
+                    return number.cast(pl.Float64)
+                return number_of_truth(number) if operand.type is Type.BOOLEAN else number
+            case Elapsed(_, left, right):
+                return elapsed(self.print_node(left), self.print_node(right), left.type)
             case Compare():
                 return self._compare(node)
             case In():
@@ -143,6 +150,10 @@ class PolarsPrinter:
                 return choose(operator, [self.print_node(part) for part in parts], node.type)
             case Function(operand, "length"):
                 return code_points(_text_column(operand)[0])
+            case Function(operand, "date"):
+                return date_of(self.print_node(operand))
+            case Function(operand, function) if operand.type in TIMES:
+                return calendar(function, self.print_node(operand))
             case Function(operand, function):
                 return _FUNCTIONS[function](self.print_node(operand))
             case _:
@@ -176,7 +187,7 @@ class PolarsPrinter:
         column = pl.col(node.name)
         if node.holds is ColumnType.INT:
             return column.cast(pl.Float64)
-        return column
+        return column.cast(pl.Int64) if node.type in TIMES else column
 
     def _case(self, node: Case) -> pl.Expr:
         printed = self.print_node(node.otherwise)
@@ -224,6 +235,9 @@ class PolarsPrinter:
         operand = node.operand
         if operand.type is Type.TEXT:
             return is_among(*_text_column(operand), [str(value) for value in node.values])
+        if operand.type in TIMES:
+            listed = pl.Series(node.values, dtype=pl.Int64())
+            return self.print_node(operand).is_in(listed.implode())
         numbers = [value for value in node.values if isinstance(value, float)]
         # As in _compare_column; a fraction or a huge number sends all of them to the doubles.
         whole = all(value.is_integer() and abs(value) < _EXACT_INTEGERS for value in numbers)
