@@ -43,6 +43,7 @@ _MEANINGS = {
 _ARGUMENTS = {
     "candidates": "two or more [queries](queries.md) to choose from",
     "dataset": "the dataset's folder or, if there is a `--token-file` option, a service's address",
+    "file": "a file of records: CSV, TSV, NDJSON (also `.gz` or `.zst`), Parquet or Arrow",
     "id": "the ID of a token, from `surehold token list`",
     "model": "an ONNX file",
     "plan_or_dataset": "a plan written by `surehold plan --json`, or a dataset's folder",

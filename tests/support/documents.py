@@ -262,6 +262,18 @@ def evaluations(count: int, seed: int) -> pl.DataFrame:
     return pl.DataFrame({"task": task, "correct": correct, "old_correct": old, "seconds": seconds})
 
 
+def exported(path: Path) -> None:
+    """What a European spreadsheet exports: semicolons, decimal commas, days before months."""
+    rng = np.random.default_rng(6)
+    amounts = rng.gamma(2.0, 20.0, 3_000).round(2)
+    lines = ["visit_id;country;amount;day;bought"]
+    for number, amount in enumerate(amounts.tolist()):
+        country, bought = ("NO", "SE")[number % 2], str(amount > 30).lower()
+        comma = f"{amount:.2f}".replace(".", ",")
+        lines.append(f"{number};{country};{comma};{1 + number % 28:02}.11.2026;{bought}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def onnx_model(path: Path) -> None:
     """Who is ill, by age and bmi: a logistic regression, fitted on records of its own."""
     from skl2onnx import to_onnx
@@ -301,6 +313,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "jan.csv": _csv(20_000, seed=1),
     "feb.csv": _csv(5_000, seed=2),
     "model.onnx": onnx_model,
+    "visits.csv": exported,
 }
 """Files that are there before a page is followed, if one of its commands names them."""
 

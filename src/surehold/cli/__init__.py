@@ -10,6 +10,7 @@ from surehold import __version__, errors
 from surehold.cli.ask import ask, quote, register
 from surehold.cli.create import append, create
 from surehold.cli.decide import gate, score, select
+from surehold.cli.init import init
 from surehold.cli.lab import lab
 from surehold.cli.look import plot, status, transcript, verify
 from surehold.cli.mcp import mcp
@@ -43,6 +44,7 @@ def surehold() -> None:
 
 
 for _command in (
+    init,
     plan,
     create,
     append,

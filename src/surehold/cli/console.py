@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
     from surehold.client import RemoteSession
+    from surehold.data.survey import Survey
     from surehold.display import Shown
     from surehold.planning import ComparisonRow, Forecast, Plan
     from surehold.session import Registered, Result, Session, Status, SurpriseStatus
@@ -73,7 +74,7 @@ def show_plan(plan: Plan) -> None:
     _show(grid)
 
 
-def show_forecast(forecast: Forecast) -> None:
+def show_forecast(forecast: Forecast, next_steps: bool = True) -> None:
     """Print the widths under both guards, the recommended guard and the next commands."""
     from rich import box
     from rich.table import Table
@@ -93,9 +94,48 @@ def show_forecast(forecast: Forecast) -> None:
     for i, line in enumerate(forecast.assumptions):
         grid.add_row("It assumes" if i == 0 else "", f"- {line}")
     _show(grid)
-    _show("Run next")
-    for command in forecast.commands:
-        click.echo(f"  {command}")  # never wrapped, so that it can be copied
+    if next_steps:
+        show_next(forecast.commands)
+
+
+def show_next(commands: Iterable[str]) -> None:
+    """Print commands to run, never wrapped, so that they can be copied."""
+    click.echo("Run next")
+    for command in commands:
+        click.echo(f"  {command}")
+
+
+def show_survey(survey: Survey) -> None:
+    """Print what a file holds."""
+    from surehold.data.file_formats import DELIMITERS
+
+    _show(f"[bold]{_escaped(str(survey))}[/bold]")
+    grid = _grid()
+    grid.add_row("Columns", _columns_line(survey.columns))
+    if survey.delimiter is not None:
+        mark = "commas" if survey.decimal == "," else "points"
+        separated = f"separated by {DELIMITERS[survey.delimiter]}"
+        grid.add_row("Written", f"{separated}, with decimal {mark}")
+    if survey.ids:
+        grid.add_row("Id", _escaped(survey.ids[0]))
+    for i, remark in enumerate(survey.remarks):
+        grid.add_row("" if i else "Note", _escaped(remark))
+    _show(grid)
+
+
+def is_terminal() -> bool:
+    """Check whether someone can be asked."""
+    return sys.stdin.isatty()
+
+
+def ask(question: str, kind: click.ParamType[Any], default: Any = None) -> Any:
+    """Ask on standard error until the answer is valid."""
+    return click.prompt(question, type=kind, default=default, err=True, prompt_suffix=" ")
+
+
+def confirm(question: str) -> bool:
+    """Ask a question whose usual answer is yes."""
+    return click.confirm(question, default=True, err=True)
 
 
 def show_comparison(entries: Sequence[ComparisonRow]) -> None:

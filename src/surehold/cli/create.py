@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def create(
     """
     from surehold import session
 
-    named = dict(_parse_column(text) for text in columns) or None
+    named = parse_columns(columns) or None
     guard: dict[str, Any] = {"plan": plan_file, "beta": beta, "claims": claims, "limit": limit}
     with session.create(dataset, **guard, columns=named, like=like, id=id, **dialect) as made:
         status = made.status()
@@ -150,6 +151,11 @@ def append(
             options: dict[str, Any] = {"again": again, "key": key, **dialect}
             appended = opened.append(given, format=kind, progress=progress, **options)
         console.show_result(appended, as_json)
+
+
+def parse_columns(texts: Sequence[str]) -> dict[str, str]:
+    """Return names and types, as --column gives them."""
+    return dict(_parse_column(text) for text in texts)
 
 
 def _parse_column(text: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -27,18 +27,19 @@ _RAGGED = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got 
 _NUMBERS = (ColumnType.INT, ColumnType.FLOAT)
 
 
-def csv_schema(path: Path, dialect: Dialect) -> Schema:
-    """Infer columns and types from the first records of a CSV file."""
+def csv_schema(
+    path: Path, dialect: Dialect, columns: Mapping[str, str], most: int | None
+) -> Schema:
+    """Infer types from the first records of a CSV file (None: from all), unless they are given."""
     check_header(path, dialect)
-    types = scan(path, dialect, infer_schema_length=SAMPLE).collect_schema()
+    types = scan(path, dialect, infer_schema_length=most).collect_schema()
     texts = sample_texts(path, dialect)
-    missing = [name for name in texts.columns if texts[name].null_count() == texts.height]
-    times = {
-        name: STORED[kind]
-        for name, dtype in types.items()
-        if dtype == pl.String and (kind := kind_of_texts(texts[name])) is not None
-    }
-    return schema_of(pl.DataFrame(schema={**types, **times, **dict.fromkeys(missing, pl.Null())}))
+    for name in texts.columns:
+        if types[name] == pl.String and texts[name].null_count() == texts.height:
+            types[name] = pl.Null()
+        elif types[name] == pl.String and (kind := kind_of_texts(texts[name])) is not None:
+            types[name] = STORED[kind]
+    return schema_of(pl.DataFrame(schema=types), columns)
 
 
 def sample_texts(path: Path, dialect: Dialect) -> pl.DataFrame:

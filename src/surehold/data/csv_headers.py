@@ -44,8 +44,12 @@ def check_header(path: Path, dialect: Dialect, schema: Schema | None = None) -> 
 
 def read_head(path: Path) -> str:
     """Return the beginning of a text file; refuse one whose first line is not UTF-8."""
-    with open_bytes(path) as file:
-        head = file.read(_HEAD)
+    try:
+        with open_bytes(path) as file:
+            head = file.read(_HEAD)
+    except OSError:
+        required = "a file that can be read: whole, and compressed as its name says"
+        raise InvalidInput("the file", required, str(path)) from None
     text = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode(head)
     line = text.partition("\n")[0]
     if "\x00" in line or any("\ud800" <= one <= "\udfff" for one in line):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from surehold.data.engines.polars_arrays import STORED
@@ -66,21 +68,23 @@ def cast_frame(frame: pl.DataFrame, schema: Schema, done: int = 0) -> pl.DataFra
     return typed
 
 
-def schema_of(frame: pl.DataFrame) -> Schema:
-    """Return the columns of a sample; a column without values has no type."""
-    columns: dict[str, str] = {}
+def schema_of(frame: pl.DataFrame, given: Mapping[str, str] | None = None) -> Schema:
+    """Return the columns of a sample; one without values has no type, unless it is given."""
+    columns = dict(given or {})
     for name, dtype in frame.schema.items():
+        if name in columns:
+            continue
         kind = _kind_of(dtype)
         if kind is None:
             raise unknown_type(name, dtype)
         columns[name] = kind.value
-    return Schema.of(columns)
+    return Schema.of({name: columns[name] for name in frame.columns})
 
 
 def unknown_type(name: str, dtype: object) -> InvalidInput:
     """Return the error for a sample with a column of an unsupported type."""
     required = "int, float, bool, str, date or timestamp, which the sample must show"
-    hint = f"name the columns instead, including {name}:TYPE"
+    hint = f"give its type: --column {name}:TYPE, or in columns="
     return InvalidInput(f"the type of column {name!r}", required, str(dtype), hint)
 
 

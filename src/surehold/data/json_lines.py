@@ -39,7 +39,7 @@ def finite(text: str) -> float | Decimal:
     return value if math.isfinite(value) else Decimal("Infinity")  # some are beyond Decimal too
 
 
-def json_schema(records: Iterable[Any]) -> Schema:
+def json_schema(records: Iterable[Any], given: Mapping[str, str] | None = None) -> Schema:
     """Infer columns and types from some records."""
     seen: dict[str, set[str]] = {}
     for number, record in enumerate(records, start=1):
@@ -48,7 +48,11 @@ def json_schema(records: Iterable[Any]) -> Schema:
         for name, value in record.items():
             kinds = seen.setdefault(name, set())
             kinds |= set() if value is None else {_kind_of(value)}
+    for name, kind in (given or {}).items():
+        seen[name] = {kind}
     for name, kinds in seen.items():
+        if name in (given or {}):
+            continue
         if "str" in kinds or "timestamp" in kinds:
             kinds -= {"date", "timestamp"} if "str" in kinds else {"date"}
         if kinds == {"int", "float"}:

@@ -53,19 +53,37 @@ def batches(source: Any, schema: Schema, format: FileFormat | str | None = None)
         raise InvalidInput("the records", required, type(source).__name__)
 
 
-def sampled_schema(source: Any, format: FileFormat | None = None) -> Schema:
-    """Infer the columns from a sample file or table."""
+def sampled_schema(
+    source: Any,
+    format: FileFormat | None = None,
+    columns: Mapping[str, str] | None = None,
+    whole: bool = False,
+) -> Schema:
+    """Infer the columns from a sample file or table; ``columns`` corrects it.
+
+    The types of a text file are those of its first records, or of the ``whole`` file.
+    """
+    found = _sampled(source, format, columns or {}, None if whole else SAMPLE)
+    for name in columns or {}:
+        if name not in found:
+            raise InvalidInput("columns", f"of the sample: {', '.join(found.names)}", name)
+    return found
+
+
+def _sampled(
+    source: Any, format: FileFormat | None, columns: Mapping[str, str], most: int | None
+) -> Schema:
     written = FileFormat.of(format)
     if isinstance(source, str | Path):
         path = Path(source)
         written = written.of_file(path)
         try:
             if written.dialect is not None:
-                return csv_schema(path, written.dialect)
+                return csv_schema(path, written.dialect, columns, most)
             if written.kind == "ndjson":
                 with open_bytes(path) as file:
-                    return json_schema(islice(objects(file), SAMPLE))
-            return schema_of(next(_tables(path, written.kind, None)))
+                    return json_schema(islice(objects(file), most), columns)
+            return schema_of(next(_tables(path, written.kind, None)), columns)
         except _UNREADABLE:
             raise _unreadable(path, written.kind) from None
         except StopIteration:
@@ -75,7 +93,7 @@ def sampled_schema(source: Any, format: FileFormat | None = None) -> Schema:
     if table is None:
         required = "a file or a table (pandas, Polars, Arrow)"
         raise InvalidInput("the sample", required, type(source).__name__)
-    return schema_of(next(iter(table)))
+    return schema_of(next(iter(table)), columns)
 
 
 def _from_file(path: Path, schema: Schema, format: FileFormat) -> Iterator[Batch]:

@@ -13,6 +13,7 @@ from surehold.display import Shown
 from surehold.errors import Unreachable
 from surehold.formatting import several
 from surehold.planning.planner import plan
+from surehold.planning.plans import Plan
 from surehold.planning.rendering import INDEPENDENT
 from surehold.planning.surprise import (
     SurpriseGuard,
@@ -83,6 +84,10 @@ class Forecast(Shown):
     widths: tuple[ForecastRow, ...]
     assumptions: tuple[str, ...] = _ASSUMPTIONS
     display: Mapping[str, str] = field(init=False, compare=False, repr=False)
+
+    def plan(self) -> Plan:
+        """Return the plan of the noise guard that allows all questions from the start."""
+        return _noise_plan(self.n0, self.n0, self.n, self.beta, self.questions)
 
     def __str__(self) -> str:
         row = self.widths[0]
@@ -162,13 +167,17 @@ def _rows(
 
 def _noise_width(t: int, n0: int, n: int, beta: float, questions: int) -> float | None:
     """The width of a plan whose budget allows all questions at t; None if there is none."""
-    queries, batches = _planned(t, n, questions), 1 if n0 == n else None
-    if queries > LARGEST_COUNT:
+    if _planned(t, n, questions) > LARGEST_COUNT:
         return None
     try:
-        return plan(n0=n0, n=n, queries=queries, beta=beta, batches=batches).width
+        return _noise_plan(t, n0, n, beta, questions).width
     except Unreachable:
         return None
+
+
+def _noise_plan(t: int, n0: int, n: int, beta: float, questions: int) -> Plan:
+    queries, batches = _planned(t, n, questions), 1 if n0 == n else None
+    return plan(n0=n0, n=n, queries=queries, beta=beta, batches=batches)
 
 
 def _planned(t: int, n: int, questions: int) -> int:

@@ -304,7 +304,7 @@ def create(
     target = Path(path).absolute()
     rules = _rules_of(plan, beta, claims, limit)
     schema = _schema_of(columns, like, id, FileFormat.of(None, delimiter, decimal))
-    _check_vacant(target)
+    check_vacant(target)
     # Built beside its place and moved there whole, so that it is never seen half made.
     making = target.parent / f".{target.name}.creating-{uuid.uuid4().hex}"
     doing = f"creating {target}"
@@ -388,11 +388,7 @@ def _schema_of(
             required = "given, by name and type, or else by a file or table like which records come"
             raise InvalidInput("columns", required, None, "like=, or --like or --column")
         return Schema.of(columns, id)
-    seen = sampled_schema(like, written).to_dict()
-    for name in columns or {}:
-        if name not in seen:
-            raise InvalidInput("columns", f"of the sample: {', '.join(seen)}", name)
-    return Schema.of({**seen, **(columns or {})}, id)
+    return Schema.of(sampled_schema(like, written, columns).to_dict(), id)
 
 
 def plan_of(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
@@ -417,7 +413,8 @@ def plan_of(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
         )
 
 
-def _check_vacant(target: Path) -> None:
+def check_vacant(target: Path) -> None:
+    """Refuse a folder in which there is something already."""
     if (target / segments.FOLDER).exists() and not (target / FILE).exists():
         reason = "its segments are there but its ledger is not"
         raise LedgerCorrupt(f"the dataset in {target}", reason)
