@@ -13,6 +13,7 @@ from surehold.queries.base import (
 from surehold.queries.cells import CellMeasure, Histogram, histogram, totals
 from surehold.queries.custom import CustomMeasure, CustomStatistic, Declared, statistic
 from surehold.queries.derived import Derived, DerivedNumber, Gate, Rate, Reading, gate, rate
+from surehold.queries.differences import RateDifference, difference
 from surehold.queries.expectation import Expectation
 from surehold.queries.fit import Fit, FitForm, fit
 from surehold.queries.groups import GroupMeans, means
@@ -45,4 +46,4 @@ from surehold.queries.pairs import (
 from surehold.queries.query_text import form_of, query_of
 from surehold.queries.schema import ColumnType, Schema
 from surehold.queries.selection import Select, SelectForm, select
-from surehold.queries.statistical import Difference, Statistical, difference, fraction, mean
+from surehold.queries.statistical import Difference, Statistical, fraction, mean

@@ -10,7 +10,8 @@ from surehold.queries.auc import read_auc, read_classes, read_model_auc
 from surehold.queries.base import Charged, Form, Query
 from surehold.queries.cells import read_cells
 from surehold.queries.custom import read_custom
-from surehold.queries.derived import read_limit, read_rate
+from surehold.queries.derived import Rate, read_limit, read_rate
+from surehold.queries.differences import contrast_rates
 from surehold.queries.fit import read_fit
 from surehold.queries.groups import read_means
 from surehold.queries.lexer import LONGEST_QUERY, LONGEST_SELECTION, Kind
@@ -80,16 +81,20 @@ def read_query(parser: Parser) -> Query:
 
 
 def _read_difference(parser: Parser, name: str) -> Query:
-    parts = []
+    parts: list[Statistical | Rate] = []
     for i in range(2):
         if i:
             parser.expect(",")
         at = parser.token.position
         part = read_query(parser)
-        if not isinstance(part, Statistical):
-            parser.refuse("a difference needs two fractions or means", at=at)
+        if not isinstance(part, Statistical | Rate) or (parts and type(part) is not type(parts[0])):
+            parser.refuse("a difference needs two fractions, two means or two rates", at=at)
         parts.append(part)
     plus, minus = parts
+    if isinstance(plus, Rate) and isinstance(minus, Rate):
+        return contrast_rates(plus, minus, parser.text)
+    assert isinstance(plus, Statistical)
+    assert isinstance(minus, Statistical)
     return contrast(plus, minus, parser.text)
 
 

@@ -133,19 +133,6 @@ def mean(text: str, low: float, high: float) -> Statistical:
     return check_length(Statistical("mean", parse(text), *bounds, text))
 
 
-def difference(plus: str | Statistical, minus: str | Statistical) -> Difference:
-    """How much larger the first is than the second: fractions, or two means of one range.
-
-    It costs what one answer costs; asked one by one the two would cost two, and be no narrower.
-
-    >>> difference("clicked and variant = 'B'", "clicked and variant = 'A'")
-    difference("clicked and variant = 'B'", "clicked and variant = 'A'")
-    """
-    first, second = _statistical("plus", plus), _statistical("minus", minus)
-    text = f"difference({first.text}, {second.text})"
-    return contrast(first, second, text)
-
-
 def contrast(plus: Statistical, minus: Statistical, text: str) -> Difference:
     """The difference of two queries of one kind and range."""
     if (plus.kind, plus.low, plus.high) != (minus.kind, minus.low, minus.high):
@@ -160,14 +147,6 @@ def read_statistical(parser: Parser, kind: str) -> Statistical:
     if kind == "fraction":
         return Statistical("fraction", expression, 0.0, 1.0, parser.text)
     return Statistical("mean", expression, *read_bounds(parser, "mean(bmi, 10, 60)"), parser.text)
-
-
-def _statistical(name: str, given: object) -> Statistical:
-    if isinstance(given, str):
-        return fraction(given)
-    if isinstance(given, Statistical):
-        return given
-    raise InvalidInput(name, "an expression, or a fraction or mean", type(given).__name__)
 
 
 def _inside(query: Statistical) -> str:

@@ -77,6 +77,12 @@ def rate(rows: list[Row]) -> float | None:
     return fmean(heavy) if heavy else None
 
 
+def difference_of_rates(rows: list[Row]) -> float | None:
+    ill = [is_old(row) for row in rows if row["ill"]]
+    heavy = rate(rows)
+    return fmean(ill) - heavy if ill and heavy is not None else None
+
+
 def area(rows: list[Row]) -> float | None:
     scored = [row for row in rows if row["age"] is not None]
     up = [row["age"] for row in scored if row["ill"] is True]
@@ -142,6 +148,9 @@ CASES = {
     "area": Case("auc(age, ill)", NUMBERS, area),
     "difference": Case(DIFFERENCE, (), difference, takes_within=False, takes_doubt=False),
     "difference of means": Case("difference(mean(bmi, 0, 50), mean(age, 0, 50))", (-50, 0, 10)),
+    "difference of rates": Case(
+        f"difference(rate(age > 50, ill), {RATE})", (), difference_of_rates, takes_doubt=False
+    ),
     "ladder": Case(DIFFERENCE, ("no",)),
     "select": Case(
         "select(highest, 3, age > 5, age > 50, bmi > 20)", takes_within=False, takes_doubt=False

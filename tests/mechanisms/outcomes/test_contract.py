@@ -18,6 +18,7 @@ from surehold.mechanisms.outcomes import forms
 from surehold.mechanisms.outcomes.base import Asking, Claim, Past, read_menu
 from surehold.mechanisms.outcomes.differences import DifferenceAsking
 from surehold.mechanisms.outcomes.numbers import NumberAsking
+from surehold.mechanisms.outcomes.rate_differences import RateDifferenceAsking
 from surehold.mechanisms.outcomes.rates import RateAsking
 from surehold.mechanisms.outcomes.selections import SelectAsking
 from surehold.mechanisms.outcomes.tables import NumbersAsking, SharesAsking
@@ -133,11 +134,14 @@ def outcomes_of(terms: Terms) -> Iterator[Any]:
 
 
 def parts_of(terms: Terms) -> list[Terms]:
-    """A question, or those that a table of numbers is made of."""
+    """A question, or those that a table of numbers or a difference of rates is made of."""
     asking = terms.asking
-    if not isinstance(asking, NumbersAsking):
+    if isinstance(asking, RateDifferenceAsking):
+        cells = zip(asking.rates, terms.menu["rates"], strict=True)
+    elif isinstance(asking, NumbersAsking):
+        cells = zip(asking.cells, terms.menu["cells"], strict=True)
+    else:
         return [terms]
-    cells = zip(asking.cells, terms.menu["cells"], strict=True)
     return [terms.__class__(cell, terms.t, terms.claim, 1, menu) for cell, menu in cells]
 
 
@@ -182,6 +186,9 @@ def test_what_the_records_have_is_on_the_menu(asked: Asked) -> None:
 def exact_of(part: Terms, whole: Terms, asked: Asked) -> list[Any]:
     if part.asking is whole.asking:
         return asked.exact
+    if isinstance(whole.asking, RateDifferenceAsking):
+        at = 2 * whole.asking.rates.index(part.asking)
+        return asked.exact[at : at + 2]
     i = whole.asking.cells.index(part.asking)
     return [type(one)((one.numerators[i],), one.denominator) for one in asked.exact]
 

@@ -10,6 +10,7 @@ from surehold.errors import WrongGuard
 from surehold.mechanisms.outcomes.base import Asking, exact_number
 from surehold.mechanisms.outcomes.differences import DifferenceAsking
 from surehold.mechanisms.outcomes.numbers import NumberAsking
+from surehold.mechanisms.outcomes.rate_differences import RateDifferenceAsking
 from surehold.mechanisms.outcomes.rates import RateAsking
 from surehold.mechanisms.outcomes.selections import SelectAsking
 from surehold.mechanisms.outcomes.tables import NumbersAsking, SharesAsking
@@ -34,6 +35,7 @@ from surehold.queries import (
     PairStatistic,
     Query,
     Rate,
+    RateDifference,
     ScalarQuery,
     Schema,
     Select,
@@ -68,6 +70,12 @@ def ask_for(query: Query, schema: Schema, asked: Expectation = _PLAIN) -> Asking
             sources = (both.source, given.source)
             ends = exact_number(query.low), exact_number(query.high)
             return RateAsking(query.canonical, asked, sources, *ends, both.bits)
+        case RateDifference():
+            each = Expectation(within=asked.within)
+            plus, minus = (ask_for(part, schema, each) for part in query.parts)
+            assert isinstance(plus, RateAsking)
+            assert isinstance(minus, RateAsking)
+            return RateDifferenceAsking(query.canonical, asked, (plus, minus))
         case Auc() | ModelAuc():
             counted = tuple(_form(part, schema).source for part in query.parts)
             ends = Fraction(0), Fraction(1)
