@@ -211,7 +211,7 @@ def test_a_dataset_is_made_whole(tmp_path, calls) -> None:
 
 
 def test_segments(tmp_path, calls, monkeypatch) -> None:
-    monkeypatch.setattr("surehold.data.record_store.LARGE", 100)
+    monkeypatch.setattr("surehold.data.intake.LARGE", 100)
     with made(tmp_path / "data") as dataset:
         calls.made = []
         dataset.append(records(2000, 2200))

@@ -34,8 +34,8 @@ def dataset(
 ) -> Iterator[sh.Dataset]:
     """With some records in it; large appends have written segments by the time they fail."""
     if request.param == "large":
-        monkeypatch.setattr("surehold.data.record_store.LARGE", 4)
-        monkeypatch.setattr("surehold.data.record_store.RECORDS", 2)
+        monkeypatch.setattr("surehold.data.intake.LARGE", 4)
+        monkeypatch.setattr("surehold.data.intake.RECORDS", 2)
         monkeypatch.setattr("surehold.data.sources.RECORDS", 2)
         monkeypatch.setattr("surehold.data.sources._ROWS", 1)
     path = tmp_path / "data"

@@ -9,7 +9,7 @@ import pytest
 
 import surehold as sh
 from support.runtime import adaptive_plan
-from surehold.data import record_store
+from surehold.data import intake
 from surehold.data.content_hash import ContentHash
 from surehold.queries import Schema
 
@@ -56,8 +56,8 @@ KINDS = ("csv", "parquet", "ndjson", "arrow", "frame", "pandas", "dicts")
 
 @pytest.mark.parametrize("first", KINDS)
 def test_the_same_records_are_refused_from_whatever_they_come(tmp_path, monkeypatch, first):
-    monkeypatch.setattr(record_store, "LARGE", 500)
-    monkeypatch.setattr(record_store, "RECORDS", 400)
+    monkeypatch.setattr(intake, "LARGE", 500)
+    monkeypatch.setattr(intake, "RECORDS", 400)
     with sh.create(tmp_path / "clinic", plan=adaptive_plan(), columns=COLUMNS) as dataset:
         dataset.append(as_file(first, tmp_path, frame()), key="mine")
         for kind in KINDS:

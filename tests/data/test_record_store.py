@@ -15,7 +15,7 @@ import pytest
 import surehold as sh
 from support.noise_sources import NoNoise
 from support.runtime import contents, made, older, opened, record, records
-from surehold.data import record_store
+from surehold.data import intake, record_store
 from surehold.data.segments import sweep
 from surehold.ledger.store import Store
 from surehold.queries import Measure, Schema, fraction, mean
@@ -41,8 +41,8 @@ def expected(measure: Measure, round: int) -> int:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments of up to 50 records, from 30 on at once, or once 40 are pending."""
     monkeypatch.setattr(record_store, "SEAL_AT", 40)
-    monkeypatch.setattr(record_store, "LARGE", 30)
-    monkeypatch.setattr(record_store, "RECORDS", 50)
+    monkeypatch.setattr(intake, "LARGE", 30)
+    monkeypatch.setattr(intake, "RECORDS", 50)
 
 
 # Appends of all sizes: one, few, enough to be sealed, many, and exactly whole segments.
@@ -247,8 +247,8 @@ def test_a_large_append_that_fails_is_not_there(
 
 
 def test_exactly_full_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_store, "LARGE", 20)
-    monkeypatch.setattr(record_store, "RECORDS", 20)
+    monkeypatch.setattr(intake, "LARGE", 20)
+    monkeypatch.setattr(intake, "RECORDS", 20)
     monkeypatch.setattr("surehold.data.sources._ROWS", 10)
     with made(tmp_path / "data") as dataset:
         for n in (20, 60, 79, 80, 120):

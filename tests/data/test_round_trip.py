@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import surehold as sh
 from data.forms import FORMS
 from support.runtime import adaptive_plan
-from surehold.data import record_store, sources
+from surehold.data import intake, record_store, sources
 from surehold.queries import Schema
 
 # pandas' floats for whole numbers with gaps hold 53 bits; that is tested by itself.
@@ -69,9 +69,9 @@ def test_the_same_records_come_back(
 ) -> None:
     schema, records = table
     ends = sorted({min(cut, len(records)) for cut in cuts} | {0, len(records)})
-    kept = record_store.LARGE, record_store.RECORDS, record_store.SEAL_AT, sources.RECORDS
-    record_store.LARGE, more, record_store.SEAL_AT = sizes
-    record_store.RECORDS = sources.RECORDS = record_store.LARGE + more
+    kept = intake.LARGE, intake.RECORDS, record_store.SEAL_AT, sources.RECORDS
+    intake.LARGE, more, record_store.SEAL_AT = sizes
+    intake.RECORDS = sources.RECORDS = intake.LARGE + more
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder)
@@ -92,4 +92,4 @@ def test_the_same_records_come_back(
             with sh.open(path / "data") as dataset:
                 assert dataset._data.text(0, len(records)) == text
     finally:
-        record_store.LARGE, record_store.RECORDS, record_store.SEAL_AT, sources.RECORDS = kept
+        intake.LARGE, intake.RECORDS, record_store.SEAL_AT, sources.RECORDS = kept

@@ -11,7 +11,7 @@ import pytest
 
 import surehold as sh
 from support.runtime import COLUMNS, made, older, opened, records
-from surehold.data import record_store
+from surehold.data import intake, record_store
 from surehold.queries import Schema, fraction
 
 OLD = fraction("age > 40").measure(Schema.of(COLUMNS))
@@ -19,8 +19,8 @@ OLD = fraction("age > 40").measure(Schema.of(COLUMNS))
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_store, "LARGE", 20)
-    monkeypatch.setattr(record_store, "RECORDS", 30)
+    monkeypatch.setattr(intake, "LARGE", 20)
+    monkeypatch.setattr(intake, "RECORDS", 30)
 
 
 def files(dataset: sh.Dataset) -> list[Path]:

@@ -65,8 +65,8 @@ def test_every_form_in_segments(
     form: str, dataset: sh.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a large append has it: several files, cut anywhere."""
-    monkeypatch.setattr("surehold.data.record_store.LARGE", 2)
-    monkeypatch.setattr("surehold.data.record_store.RECORDS", 3)
+    monkeypatch.setattr("surehold.data.intake.LARGE", 2)
+    monkeypatch.setattr("surehold.data.intake.RECORDS", 3)
     monkeypatch.setattr("surehold.data.sources.RECORDS", 3)
     monkeypatch.setattr("surehold.data.sources._ROWS", 2)
     dataset.append(FORMS[form](RECORDS, SCHEMA, tmp_path))

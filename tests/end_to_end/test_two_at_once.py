@@ -12,7 +12,7 @@ import pytest
 
 import surehold as sh
 from support.runtime import batch_plan, made, opened, records
-from surehold.data import record_store
+from surehold.data import intake
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.store import Store
 from surehold.ledger.witness import Witness
@@ -55,7 +55,7 @@ CHANGES = [append_few, append_many, seal, ask]
 
 @pytest.fixture
 def writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(record_store, "LARGE", 30)
+    monkeypatch.setattr(intake, "LARGE", 30)
     with made(tmp_path / "data", batch_plan(), count=900) as dataset:
         ask(dataset)
         append_few(dataset)

@@ -20,7 +20,7 @@ from typing import Any
 
 import surehold as sh
 from surehold import files
-from surehold.data import record_store, segments
+from surehold.data import intake, record_store, segments
 from surehold.ledger.draft import Draft
 from surehold.ledger.store import Store
 from surehold.ledger.surprise_draft import SurpriseDraft
@@ -31,16 +31,21 @@ from surehold.session import dataset as datasets
 from surehold.session.dataset import Dataset
 from surehold.session.outcomes import Outcome, SelectionOutcome, TableOutcome
 
-COLUMNS = {"batch": "int", "i": "int", "x": "float", "who": "str"}
+COLUMNS = {"batch": "int", "i": "int", "x": "float", "who": "str id"}
 FIRST, FEW, MANY = 2_000, 200, 500
-SMALL_SEGMENTS = {"SEAL_AT": 700, "LARGE": MANY, "RECORDS": 400}
+SMALL_SEGMENTS = {(record_store, "SEAL_AT"): 700, (intake, "LARGE"): MANY, (intake, "RECORDS"): 400}
 
 
 def records(batch: int, count: int) -> list[dict[str, Any]]:
     """The records of a batch: all of it, and its order, can be told from what is kept."""
     bits = random.Random(batch)
     return [
-        {"batch": batch, "i": i, "x": None if i % 50 == 7 else bits.random(), "who": f"№{batch}"}
+        {
+            "batch": batch,
+            "i": i,
+            "x": None if i % 50 == 7 else bits.random(),
+            "who": f"№{batch} {i}",
+        }
         for i in range(count)
     ]
 
@@ -132,8 +137,11 @@ class Load:
     def _append(self, count: int) -> None:
         batch = self._number
         rows = records(batch, count)
+        known = records(0, FIRST)[::9] if count == FEW else []  # an export that grows
         self._log.say(about="append", batch=batch, count=count)
-        n = self._dataset.append(rows[0] if count == 1 else rows).n
+        appended = self._dataset.append(rows[0] if count == 1 else [*known, *rows])
+        assert (appended.count, appended.known) == (count, len(known))
+        n = appended.n
         self._log.say(done="append", batch=batch, count=count, n=n)
 
     def ask(self) -> None:
@@ -261,8 +269,8 @@ def arm(point: str, after: bool, times: int) -> None:
 
 
 def main() -> None:
-    for name, value in SMALL_SEGMENTS.items():
-        setattr(record_store, name, value)
+    for (module, name), value in SMALL_SEGMENTS.items():
+        setattr(module, name, value)
     order = json.loads(sys.stdin.readline())
     log = Log(order["log"])
     if order.get("create"):

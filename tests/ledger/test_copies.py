@@ -10,7 +10,7 @@ import pytest
 import surehold as sh
 from support.runtime import COLUMNS, adaptive_plan, contents, made, opened, records, sql
 from support.tampering import bodies, build, copied, edit, found_by, rehash, rewitness, write
-from surehold.data import record_store
+from surehold.data import intake
 from surehold.session.dataset import Dataset
 
 # ----------------------------------------------------------------------------- the witness
@@ -54,7 +54,7 @@ def test_a_witness_that_is_behind_is_what_a_crash_leaves(clinic) -> None:
 def grown(path: Path) -> None:
     """Ask and append some more."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record_store, "LARGE", 10)
+        patch.setattr(intake, "LARGE", 10)
         with opened(path) as dataset:
             dataset.session().ask("age > 33")
             dataset.append(records(1950, 1970))

@@ -19,7 +19,7 @@ from support.tampering import (
     rewitness,
     write,
 )
-from surehold.data import record_store
+from surehold.data import intake
 from surehold.data.record_store import RecordStore
 
 CHECKED_AGAINST = {
@@ -50,7 +50,7 @@ def claimed(tmp_path_factory):
     """The same under the surprise guard, which has claims."""
     path = tmp_path_factory.mktemp("claimed") / "evals"
     with pytest.MonkeyPatch.context() as patch, made(path, guard="surprise") as dataset:
-        patch.setattr(record_store, "LARGE", 200)
+        patch.setattr(intake, "LARGE", 200)
         dataset.append(records(0, 200))
         session = dataset.session("ann")
         session.register(["age > 70"])

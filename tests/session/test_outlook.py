@@ -6,7 +6,7 @@ import pytest
 
 import surehold as sh
 from support.runtime import adaptive_plan, batch_plan, made, opened, records, sql
-from surehold.data import record_store
+from surehold.data import intake
 
 
 def test_a_new_dataset_has_the_paces_of_its_plan(tmp_path):
@@ -83,7 +83,7 @@ def test_an_append_with_a_key_is_made_once(tmp_path):
 
 
 def test_a_large_append_with_a_key_is_made_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(record_store, "LARGE", 50)
+    monkeypatch.setattr(intake, "LARGE", 50)
     with made(tmp_path / "clinic") as dataset:
         first = dataset.append(records(0, 200), key="mon")
         assert dataset.append(records(0, 200), key="mon") == first

@@ -16,7 +16,7 @@ import pytest
 
 import surehold as sh
 from support.workload import Case, Leaf
-from surehold.data import record_store, segments
+from surehold.data import intake, segments
 from surehold.data.segments import SegmentWriter
 from surehold.ledger.policy import Policy
 from surehold.ledger.store import Store
@@ -83,8 +83,8 @@ class Faulty:
         patch.setattr(Store, "_commit", commit_with_faults)
         patch.setattr(SegmentWriter, "publish", publish_with_faults)
         patch.setattr(os, "fsync", fsync_with_faults)
-        patch.setattr(record_store, "LARGE", 50)
-        patch.setattr(record_store, "RECORDS", 50)
+        patch.setattr(intake, "LARGE", 50)
+        patch.setattr(intake, "RECORDS", 50)
 
 
 FAULTY = Faulty()

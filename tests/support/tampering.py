@@ -12,7 +12,7 @@ import pytest
 
 import surehold as sh
 from support.runtime import adaptive_plan, made, opened, records, sql, warm
-from surehold.data import record_store
+from surehold.data import intake
 from surehold.ledger.entries import GENESIS, chained
 from surehold.planning import Plan
 
@@ -25,8 +25,8 @@ def build(path: Path, plan: Plan | None = None) -> None:
     All sums are known before they are asked for, so that no answer has a charge of its own.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record_store, "LARGE", 600)
-        patch.setattr(record_store, "RECORDS", 600)
+        patch.setattr(intake, "LARGE", 600)
+        patch.setattr(intake, "RECORDS", 600)
         with made(path, plan or adaptive_plan(), 500) as dataset:
             session = dataset.session("ann")
             dataset.append(records(500, 900))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
@@ -15,12 +14,14 @@ from surehold.data.content_hash import ContentHash
 from surehold.data.engines.polars_engine import PolarsEngine
 from surehold.data.file_formats import FileFormat
 from surehold.data.frames import frame_of, rows_from
+from surehold.data.ids import count_repeated
 from surehold.data.in_flight import InFlight
+from surehold.data.intake import Intake
 from surehold.data.known_sums import KnownSums, Totals
 from surehold.data.model_store import ModelStore
 from surehold.data.records import Row, dump_rows, load_rows
-from surehold.data.segments import FOLDER, RECORDS, SegmentWriter, check_bytes, read_segments, sweep
-from surehold.data.sources import Batch, as_frame, batches
+from surehold.data.segments import FOLDER, SegmentWriter, check_bytes, read_segments, sweep
+from surehold.data.sources import batches
 from surehold.data.statistics import Statistic
 from surehold.errors import InvalidInput, LedgerCorrupt
 from surehold.ledger.draft import Draft, content_of, content_of_files
@@ -47,9 +48,6 @@ if TYPE_CHECKING:
 
 SEAL_AT = 1 << 16
 """Pending records that are worth a segment."""
-LARGE = 1 << 14
-"""An append of this many records is written as segments at once."""
-
 Progress = Callable[[int], None]
 
 
@@ -58,6 +56,15 @@ class Exact(NamedTuple):
 
     numerators: tuple[int, ...]
     denominator: int
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What an append did: records added and their total; those passed over, if there are ids."""
+
+    count: int
+    n: int
+    known: int | None
 
 
 class RecordStore:
@@ -84,27 +91,38 @@ class RecordStore:
         progress: Progress | None = None,
         again: bool = False,
         key: str | None = None,
-    ) -> tuple[int, int]:
-        """Store all records of the source durably, or none; return their number and the total.
+    ) -> Addition:
+        """Store all records of the source durably, or none.
 
         A repeated append of many records is refused, unless ``again`` is given. Two appends with
-        the same ``key`` are made once.
+        the same ``key`` are made once. If records have ids, only those with new ids are added.
         """
         schema = self._ledger.schema
-        intake = _Intake(self._folder, self._ledger)
+        if again and schema.id is not None:
+            required = "left out: a known id is never added again"
+            raise InvalidInput("again", required, again)
+        intake = Intake(self._folder, self._ledger)
+        size = 0
+        if schema.id is not None:
+            size = self._ledger.refresh().records
+            intake.compare_with(self._snapshot(size).frame(0, size))
         try:
             for batch in batches(source, schema, format):
                 intake.take(batch)
                 if progress is not None:
-                    progress(intake.count)
-            if not intake.count:
-                return 0, self._ledger.refresh().records
-            entry = self._commit(intake, again, key).read()
+                    progress(intake.offered)
+            intake.finish()
+            if not intake.offered:
+                known = None if schema.id is None else 0
+                return Addition(0, self._ledger.refresh().records, known)
+            if schema.id is not None:
+                return self._commit_by_id(intake, size, key)
+            body = self._commit(intake, again, key).read()
         finally:
             intake.close()
-        return intake.count, entry["start"] + entry["count"]
+        return Addition(intake.count, body["start"] + body["count"], None)
 
-    def _commit(self, intake: _Intake, again: bool, key: str | None) -> Entry:
+    def _commit(self, intake: Intake, again: bool, key: str | None) -> Entry:
         ledger = self._ledger
         rows = intake.small()
         if rows is not None:
@@ -117,13 +135,7 @@ class RecordStore:
                 if not again:
                     draft.check_new(content, intake.count)
                 entry = draft.add_rows(text, intake.count, key)
-            if ledger.state.records >= self._seal_at:
-                # The append is durable; a seal that fails now is tried again after the next one.
-                with contextlib.suppress(Exception):
-                    records = ledger.state.records
-                    self._seal_at = min(ledger.store.first_pending(), records) + SEAL_AT
-                    if records >= self._seal_at:
-                        self.seal()
+            self._seal_if_due()
             return entry
         writer = intake.write(everything=True)
         written = writer.finish()  # the long part, before others have to wait
@@ -139,6 +151,45 @@ class RecordStore:
             self._seal_pending(draft)
             segments = writer.publish(draft.state.records)
             return draft.add_segments(segments, content, key)
+
+    def _commit_by_id(self, intake: Intake, size: int, key: str | None) -> Addition:
+        """Add the records with new ids; ``size`` is that of the data they were compared with."""
+        ledger = self._ledger
+        if intake.small() is None:
+            intake.write(everything=True).finish()  # the long part, before others have to wait
+        with ledger.writing() as draft:
+            now = draft.state.records
+            if now > size:  # others were quicker: what counts is what is there now
+                intake.recheck(self._snapshot(now).frame(size, now))
+            entry = draft.appended_by_id(key, intake.offered, intake.count)
+            if entry is None and intake.count:
+                entry = self._add_by_id(draft, intake, key)
+            if entry is None:
+                return Addition(0, now, intake.known)
+            body = entry.read()
+        self._seal_if_due()
+        return Addition(body["count"], body["start"] + body["count"], body["known"])
+
+    def _add_by_id(self, draft: Draft, intake: Intake, key: str | None) -> Entry:
+        rows = intake.small()
+        if rows is not None:
+            return draft.add_rows(dump_rows(rows), intake.count, key, intake.known)
+        self._seal_pending(draft)
+        segments = intake.write(everything=True).publish(draft.state.records)
+        return draft.add_segments(segments, intake.content.digest, key, intake.known)
+
+    def _seal_if_due(self) -> None:
+        """Seal what is pending, if it is much.
+
+        The append is durable by now; a seal that fails is tried again after the next one.
+        """
+        ledger = self._ledger
+        if ledger.state.records >= self._seal_at:
+            with contextlib.suppress(Exception):
+                records = ledger.state.records
+                self._seal_at = min(ledger.store.first_pending(), records) + SEAL_AT
+                if records >= self._seal_at:
+                    self.seal()
 
     def seal(self) -> None:
         """Move pending records into a segment."""
@@ -247,6 +298,14 @@ class RecordStore:
         """Raise LedgerCorrupt if a segment does not hold the bytes it is named for."""
         for segment in self._ledger.store.segments():
             check_bytes(self._folder, segment)
+
+    def check_ids(self, t: int) -> None:
+        """Raise LedgerCorrupt unless the ids of the first ``t`` records are there and unique."""
+        id = self._ledger.schema.id
+        if id is not None and t:
+            repeated = count_repeated(self._snapshot(t).frame(0, t)[id])
+            if repeated:
+                raise LedgerCorrupt("the records", f"{repeated:,} of their ids are not unique")
 
     def content_hash(self, segments: Sequence[Segment]) -> str:
         """Return the hash of the records of some segments, by their values."""
@@ -374,49 +433,3 @@ def parts_of(source: Source) -> list[Source]:
     if isinstance(source, Contrast | Discordance):
         return [*parts_of(source.plus), *parts_of(source.minus)]
     return [source]
-
-
-class _Intake:
-    """The incoming records of one append: few stay rows, many become segments."""
-
-    def __init__(self, folder: Path, ledger: Ledger) -> None:
-        self.count = 0
-        self._folder, self._ledger = folder, ledger
-        self._waiting: list[Batch] = []
-        self._writer: SegmentWriter | None = None
-
-    @cached_property
-    def content(self) -> ContentHash:
-        """The hash of what is written, by its values."""
-        return ContentHash(self._ledger.schema)
-
-    def take(self, batch: Batch) -> None:
-        self._waiting.append(batch)
-        self.count += len(batch)
-        if sum(map(len, self._waiting)) >= RECORDS:
-            self.write(everything=False)
-
-    def small(self) -> list[Row] | None:
-        """Return all rows, if they are few."""
-        if self.count >= LARGE:
-            return None
-        rows: list[Row] = []
-        for batch in self._waiting:
-            rows += rows_from(batch) if isinstance(batch, pl.DataFrame) else batch
-        return rows
-
-    def write(self, everything: bool) -> SegmentWriter:
-        """Write full segments or, at the end, everything."""
-        if self._writer is None:
-            self._writer = SegmentWriter(self._folder, self._ledger.fingerprint)
-        frames = [as_frame(batch, self._ledger.schema) for batch in self._waiting]
-        frame = pl.concat(frames or [pl.DataFrame()], rechunk=False)
-        while frame.height >= RECORDS or (everything and frame.height):
-            self._writer.write(frame.head(RECORDS), self.content)
-            frame = frame.slice(RECORDS)
-        self._waiting = [frame] if frame.height else []
-        return self._writer
-
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()

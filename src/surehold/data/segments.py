@@ -42,6 +42,8 @@ class SegmentWriter:
         self._fingerprint = fingerprint
         self._written: list[Future[Segment]] = []
         self._paths: list[Path] = []
+        self.count = 0
+        """Records written so far."""
         # Hashing and syncing files while the next is written: both leave Python's lock.
         self._finisher = ThreadPoolExecutor(_FINISHERS, thread_name_prefix="surehold-segment")
 
@@ -49,12 +51,17 @@ class SegmentWriter:
         """Write one more segment."""
         path = files.passing_name(self._folder)
         self._paths.append(path)
+        self.count += frame.height
         hashed = None if content is None else self._finisher.submit(content.take, frame)
         with _report_failures():
             write_file(path, frame, self._fingerprint)
         if hashed is not None:
             hashed.result()
         self._written.append(self._finisher.submit(_finish, path, frame.height))
+
+    def frames(self) -> list[pl.DataFrame]:
+        """Return what was written, mapped into memory."""
+        return [_map_file(*one) for one in zip(self._paths, self.finish(), strict=True)]
 
     def finish(self) -> list[Segment]:
         """Wait until all are on disk; where their records begin is open."""

@@ -70,19 +70,42 @@ class Draft(View):
         entry = None if key is None else self.keyed(key)
         is_same = entry is None or entry.read().get("content") == content
         if entry is not None and not is_same and self.store.brought(likeness) != entry.seq:
-            required = "new for each append: it was used for another one, or for a query"
-            raise InvalidInput("key", required, key)
+            raise _used(key)
         return entry
 
-    def add_rows(self, rows: str, count: int, key: str | None = None) -> Entry:
-        """A small append, which waits in the database."""
+    def appended_by_id(self, key: str | None, offered: int, new: int) -> Entry | None:
+        """The append that a caller's key stands for, where records have ids.
+
+        What it brought is there, by its ids, so there is nothing ``new`` when it is made again.
+        """
+        entry = None if key is None else self.keyed(key)
+        if entry is None:
+            return None
+        body = entry.read()
+        brought = body["count"] + body["known"] if entry.kind == "append" else None
+        if new or brought != offered:
+            raise _used(key)
+        return entry
+
+    def add_rows(
+        self, rows: str, count: int, key: str | None = None, known: int | None = None
+    ) -> Entry:
+        """A small append, which waits in the database.
+
+        ``known`` are the records it passed over, as their ids were there; None without ids.
+        """
         start = self.state.records
         self.store.add_pending(Pending(start, count, rows))
         body = {"start": start, "count": count, "content": content_of(rows), "segments": []}
+        body |= {} if known is None else {"known": known}
         return self._add_append(body, self.state.grown(count, self._now()), key)
 
     def add_segments(
-        self, segments: Sequence[Segment], likeness: str, key: str | None = None
+        self,
+        segments: Sequence[Segment],
+        likeness: str,
+        key: str | None = None,
+        known: int | None = None,
     ) -> Entry:
         """A large append, whose files are durable already; ``likeness`` is that of its values."""
         count = sum(segment.count for segment in segments)
@@ -93,6 +116,7 @@ class Draft(View):
             "likeness": likeness,
             "segments": [asdict(segment) for segment in segments],
         }
+        body |= {} if known is None else {"known": known}
         state = self.state.grown(count, self._now())
         for segment in segments:
             self.store.add_segment(segment)
@@ -289,6 +313,11 @@ def contents_of(append: Mapping[str, Any]) -> list[str]:
     """The hashes by which an append is recognised if it is made once more."""
     found = [append["content"]] if append["count"] >= TELLING else []
     return [*found, append["likeness"]] if "likeness" in append else found
+
+
+def _used(key: str | None) -> InvalidInput:
+    required = "new for each append: it was used for another one, or for a query"
+    return InvalidInput("key", required, key)
 
 
 def _salt() -> dict[str, str]:

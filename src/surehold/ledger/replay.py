@@ -28,6 +28,9 @@ class Records(Protocol):
     def text(self, start: int, count: int) -> str:
         """Records from ``start`` on, as the small append that brought them kept them."""
 
+    def check_ids(self, t: int) -> None:
+        """Raise LedgerCorrupt unless the ids of the first t records are unique."""
+
     def content_hash(self, segments: Sequence[Segment]) -> str:
         """The hash of the records of some segments, by their values."""
 
@@ -72,6 +75,7 @@ def replay(
         if progress is not None:
             progress(entry.seq)
     checker.finish(head, live)
+    records.check_ids(checker.state.records)
     return Replayed(
         entries=head.seq,
         head=head.hash.hex(),
@@ -187,6 +191,9 @@ class Replay:
     def check_append(self, body: dict[str, Any], entry: Entry) -> State:
         start, count = int(body["start"]), int(body["count"])
         must(start == self.state.records and count >= 1, "its records do not follow the others")
+        known = body.get("known")
+        is_said = known is None if self._ledger.schema.id is None else type(known) is int
+        must(is_said, "it does not say how many records were known by their ids")
         state = self.state.grown(count, 0.0)
         if body["segments"]:
             segments = [Segment(**segment) for segment in body["segments"]]

@@ -49,13 +49,20 @@ def append_again(key: str) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Appended(Shown):
-    """What an append did: how many records it brought, and how many there are now."""
+    """What an append did: how many records it added, and how many there are now.
+
+    ``known`` is the number of records that it passed over, as their ids were there already; None
+    if the dataset has no ids.
+    """
 
     count: int
     n: int
+    known: int | None = None
 
     def __str__(self) -> str:
-        return f"appended {several(self.count, 'record')}; there are {self.n:,}"
+        new = "" if self.known is None else "new "
+        passed = f" and passed over {self.known:,} known by their ids" if self.known else ""
+        return f"appended {several(self.count, f'{new}record')}{passed}; there are {self.n:,}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,7 +163,9 @@ class Dataset(Overview):
         """Keep all records of a file, a table or mappings, durably, or none of them.
 
         An append of a hundred records or more that was made before is refused: counted twice, they
-        would void every width. Say ``again`` if they are new all the same. With a ``key`` of the
+        would void every width. Say ``again`` if they are new all the same. If a column identifies
+        records, those with known ids are passed over; one that comes with other values than those
+        that are kept refuses the append. With a ``key`` of the
         caller's own an append that is repeated, after a crash say, is made once, however small.
         CSV may have another ``delimiter`` (``";"``, ``"|"``, ``"tab"``) and ``decimal`` mark.
         """
@@ -164,7 +173,8 @@ class Dataset(Overview):
             key = check_text("key", key)
         written = FileFormat.of(format, delimiter, decimal)
         try:
-            return Appended(*self._data.append(source, written, progress, again, key))
+            added = self._data.append(source, written, progress, again, key)
+            return Appended(added.count, added.n, added.known)
         except StorageFailed as error:
             if key is None or error.kept is not None:
                 raise
