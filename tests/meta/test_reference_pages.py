@@ -214,8 +214,10 @@ def every_kind(tmp_path_factory):
 def every_outcome(tmp_path_factory):
     """A dataset with the surprise guard, and an outcome of every kind."""
     path = tmp_path_factory.mktemp("format") / "evals"
-    with sh.create(path, beta=0.05, columns={"right": "bool", "label": "str"}) as dataset:
-        dataset.append({"right": i % 6 > 0, "label": "ab"[i % 2]} for i in range(500))
+    columns = {"case": "int", "right": "bool", "label": "str"}
+    with sh.create(path, beta=0.05, columns=columns, id="case") as dataset:
+        cases = ({"case": i, "right": i % 6 > 0, "label": "ab"[i % 2]} for i in range(500))
+        dataset.append(cases)
         session = dataset.session()
         session.register(["right and label = 'a'"])
         session.ask("right", expect=0.83, within=0.01, key="one")
