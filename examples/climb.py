@@ -86,7 +86,7 @@ def main(folder: Path) -> None:
     print(f"the raw records say   {naive:.3f} ± {error:.3f}   and the truth is {TRUTH}: a miss")
     held = session.ask(vote([answer.value > 0.5 for answer in answers]))
     print(f"Surehold says         {held}   which holds")
-    picture = [sys.executable, "-m", "surehold", "plot", str(path), "--last", "16"]
+    picture = [sys.executable, "-m", "surehold", "plot", str(path), "--most", "6"]
     subprocess.run([*picture, "--out", str(folder / "analysis.png")], check=True)
     low, high = held.interval
     assert low <= TRUTH <= high < 1.0

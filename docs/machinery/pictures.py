@@ -9,15 +9,18 @@ Everything is seeded, so the pictures are always the same.
 from __future__ import annotations
 
 import sys
+import tempfile
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from page_picture import draw_page
 
 import surehold as sh
 from surehold import lab
+from surehold.plots.analysis import draw_analysis
 from surehold.plots.comparison import draw_comparison
 from surehold.plots.lab import draw_claims, draw_coverage
 from surehold.plots.style import headline, new_figure, save, subtitle, tidy
@@ -200,6 +203,40 @@ def _registered(records: int, questions: int, mean: Fraction = Fraction(17, 20))
     return float(found.half_width)
 
 
+def draw_dashboard(path: Path, weeks: int = 12) -> None:
+    """The dashboard of the how-to guide, after some weeks."""
+    random = np.random.default_rng(7)
+    questions = [
+        ("conversion", "bought", "%", ">= 5 %"),
+        ("conversion in Norway", "rate(bought, country = 'NO')", "%", None),
+        ("basket", "mean(basket, 0, 200)", "€", None),
+        ("response time", "mean(ms, 0, 1000)", "ms", "<= 220"),
+    ]
+    names = ("name", "question", "unit", "gate")
+    named = sh.Dashboard.of([dict(zip(names, one, strict=True)) for one in questions])
+    with tempfile.TemporaryDirectory() as folder:
+        exports = [_visits(8_000, random) for _ in range(weeks)]
+        with sh.create(Path(folder) / "shop", beta=0.05, like=exports[0]) as shop:
+            session = shop.session()
+            for export in exports:
+                shop.append(export)
+                session.register(named)
+                session.watch()
+            found = shop.histories(), shop.transcript.last(200), (), shop.status()
+            draw_analysis(*found, path)
+
+
+def _visits(count: int, random: np.random.Generator) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "country": random.choice(["NO", "SE"], count),
+            "bought": random.random(count) < 0.061,
+            "basket": random.gamma(4.0, 9.0, count).round(2),
+            "ms": random.normal(180, 40, count).clip(20, 900).round(),
+        }
+    )
+
+
 def draw_contest(path: Path, queries: int = 1_000, repeats: int = 20) -> None:
     """Every attack on every defender."""
     report = lab.run(n0=2_000, n=6_000, queries=queries, repeats=repeats, jobs=2)
@@ -209,6 +246,7 @@ def draw_contest(path: Path, queries: int = 1_000, repeats: int = 20) -> None:
 def main(folder: Path) -> None:
     draw_certificates(folder / "certificates.png")
     draw_guards(folder / "guards.png")
+    draw_dashboard(folder / "dashboard.png")
     draw_page(folder / "page.png")
     draw_point(folder / "the-point.png")
     draw_overfit(folder / "overfit.png")

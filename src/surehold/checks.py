@@ -165,3 +165,10 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def check_text(name: str, value: object, longest: int = 200) -> str:
+    """Return text as a ledger keeps it: an analyst's name, a key, the name of a question."""
+    if not isinstance(value, str) or not 1 <= len(value) <= longest or not value.isprintable():
+        raise InvalidInput(name, f"text of 1 to {longest} printable characters", value)
+    return value

@@ -52,6 +52,17 @@ def plain(value: float, decimals: int) -> str:
     return shown.removeprefix("-") if float(shown) == 0.0 else shown
 
 
+def in_unit(text: str, unit: str | None, factor: int = 1) -> str:
+    """Put the unit behind a formatted number; a ``factor`` of 100 moves its point for percent.
+
+    >>> in_unit("0.0312", "%", 100), in_unit("12.40", "€"), in_unit("7", None)
+    ('3.12 %', '12.40 €', '7')
+    """
+    if factor == 100:
+        text = f"{Decimal(text).scaleb(2):f}"
+    return text if unit is None else f"{text} {unit}"
+
+
 def count(value: int) -> str:
     """Format a count with thousands separators.
 

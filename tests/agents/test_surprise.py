@@ -62,7 +62,17 @@ def session(folder):
 
 def test_there_is_a_tool_to_register(host):
     assert tuple(host.tools()) == (
-        *("describe", "budget", "quote", "register", "ask", "ask_many", "select", "transcript"),
+        *(
+            "describe",
+            "budget",
+            "quote",
+            "register",
+            "watch",
+            "ask",
+            "ask_many",
+            "select",
+            "transcript",
+        ),
     )
     listed = host.portal.call(host.client.list_resources).resources
     assert [str(one.uri) for one in listed] == ["surehold://language"]
@@ -152,7 +162,8 @@ def test_many_select_and_the_transcript(host, session):
 def test_a_noisy_dataset_has_no_expectations(tmp_path):
     made(tmp_path / "clinic", count=600).close()
     with over_stdio(tmp_path / "clinic", log=tmp_path / "log.txt") as host:
-        assert "register" not in host.tools()
+        assert "share" not in host.tools()["register"].input_schema["properties"]
+        assert host.error("register", queries=["age > 50"])["type"] == "WrongGuard"
         assert "expect" not in host.tools()["ask"].input_schema["properties"]
         error = host.error("ask", query="age > 50", expect=0.5)
         assert error["type"] == "WrongGuard"

@@ -14,7 +14,10 @@ from surehold.server.tokens import TokenBook
 
 from .hosts import COMMAND, listening, over_http, text_of
 
+NAMED = [{"name": "older", "question": "age > 55", "unit": "%", "gate": ">= 10 %"}]
 ASKING = {
+    "register": {"questions": NAMED},
+    "watch": {"questions": ["older"]},
     "ask": {"query": "age > 50"},
     "ask_many": {"queries": ["age > 50"]},
     "select": {"candidates": ["age > 50", "age > 60"], "price": 2},
@@ -58,7 +61,7 @@ def place(tmp_path):
 def test_what_each_role_may_do(place, role):
     _, text = place.token(role)
     with over_http(place.url, text) as host:
-        assert len(host.tools()) == 7
+        assert len(host.tools()) == 9
         for tool, arguments in LOOKING.items():
             host.told(tool, **arguments)
         for tool, arguments in ASKING.items():

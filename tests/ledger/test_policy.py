@@ -40,7 +40,7 @@ def test_past_n_it_says_to_hold() -> None:
     policy = Policy(adaptive_plan())
     assert policy.round_for(2000, None) == 2000
     error = refused(policy, 2001, None)
-    assert "the plan ends at n = 2,000 and there are 2,001 records" in str(error)
+    assert "the plan is complete: it ends at n = 2,000 and there are 2,001 records" in str(error)
     assert "hold(2000), or --round 2000" in error.hint
     assert error.numbers == {"records": 2001, "first_round": 200, "last_round": 2000}
     assert policy.round_for(2001, 2000) == 2000

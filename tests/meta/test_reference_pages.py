@@ -199,6 +199,8 @@ def every_kind(tmp_path_factory):
         dataset.append(pl.DataFrame(table).with_columns(city=pl.lit("Oslo")), key="records")
         dataset.register(sh.Statistic("half", lambda table: 0.5, constant=1, columns=["age"]))
         session = dataset.session()
+        named = {"name": "old", "question": "age > 65", "unit": "%", "gate": ">= 1 %"}
+        session.register(sh.Dashboard.of([named]))
         session.ask("age > 65", key="one")
         session.ask("age > 65", key="two")
         session.ask(sh.histogram("city", cells=["Oslo", "Bergen"]))

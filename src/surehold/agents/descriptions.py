@@ -71,6 +71,18 @@ not. "recorded": true means that the answer is recorded already, and free. "pric
 answers to one fraction, and "answers_left_after" how many answers you would have left at this \
 round. "width" is the largest half-width of the answer (null: its interval follows from other \
 answers; of a select: by how much the best can be better than the chosen one).""",
+    "register": """\
+Give questions names, units and gates, for watch: all of them or none. Free; it reads no record. A \
+name means one question for ever; the question can then be asked by its name. Under this guard \
+nothing is claimed ahead: give questions, not queries.""",
+    "watch": f"""\
+Ask all questions that have names, or some of them, at the present round, all or none, and check \
+their gates. The answers are charged; those that were recorded at this round are free, so it costs \
+nothing if no records have arrived. "verdict" is the worst of all gates: fail, undecided or pass.
+
+{_COST}
+
+{OTHERS}""",
     "ask": f"""\
 Ask one question and get its answer. This charges the budget, for good; quote first, which is \
 free.

@@ -29,6 +29,7 @@ from surehold.session import (
     Status,
     Table,
     Verdict,
+    Watched,
 )
 from surehold.session.outlook import Outlook, Pace
 from surehold.session.transcript import Page
@@ -50,6 +51,7 @@ def of_result(result: Result, left: str | None) -> str:
     recorded = "  (recorded: it was given before, and cost nothing now)" if result.recorded else ""
     lines = [
         f"{result}{recorded}",
+        *([] if result.title is None else [f"question: {quoted(result.title)}"]),
         f"query: {quoted(result.query)}",
         f"meaning: {_meaning(result)}",
     ]
@@ -61,9 +63,29 @@ def of_result(result: Result, left: str | None) -> str:
 
 def of_results(results: Sequence[Result], left: str | None) -> str:
     """Describe several results, one line each, and what holds for all of them."""
-    lines = [f"{_brief(result)}   {quoted(result.query)}" for result in results]
+    lines = [f"{_brief(result)}   {quoted(result.label)}" for result in results]
     cost = "; ".join(filter(None, [_cost(results), left]))
     return "\n".join([*lines, f"certainty: {together(results[0].beta)}", f"cost: {cost}"])
+
+
+def of_watched(watched: Watched, left: str | None) -> str:
+    """Describe the dashboard, one line per question, and what holds for all of them."""
+    lines = []
+    for one in watched.questions:
+        texts = one.display
+        interval = f" in {texts['interval']}" if "interval" in texts else ""
+        wanted = f"; {one.verdict}, {texts['gate']} wanted" if "gate" in texts else ""
+        lines.append(f"{quoted(one.name)}: {texts['value']}{interval}{wanted}")
+    results = [one.result for one in watched.questions]
+    cost = "; ".join(filter(None, [_cost(results), left]))
+    return "\n".join(
+        [
+            str(watched),
+            *lines,
+            f"certainty: {together(results[0].beta)}",
+            f"cost: {cost}",
+        ]
+    )
 
 
 def _meaning(result: Result) -> str:
@@ -204,7 +226,7 @@ def of_budget(
 def of_page(page: Page, newest: bool) -> str:
     """List a page of the transcript; quote what others wrote, and mark it as theirs."""
     lines = [
-        f"{answer.entry}  {quoted(answer.analyst)}  {_brief(answer)}   {quoted(answer.query)}"
+        f"{answer.entry}  {quoted(answer.analyst)}  {_brief(answer)}   {quoted(answer.label)}"
         for answer in page.answers
     ]
     if lines:

@@ -73,9 +73,18 @@ that the answer is recorded already, and free.""",
 Claim the intervals of questions now, to be asked at any time. Free; it reads no record and \
 reports nothing of them. A claim is as wide as the bits spent before it was made demand: register \
 early, and together, what you will watch or ask later. Registering what you never ask makes later \
-claims a little wider, so do not register everything.
+claims a little wider, so do not register everything. Give questions to name them, with units and \
+gates, for watch; a name means one question for ever. Or give queries, without names.
 
 {_COST}""",
+    "watch": f"""\
+Ask all questions that have names, or some of them, at the present round, all or none, and check \
+their gates. Each is expected to come as it did before, and costs little if it does; what was \
+answered at this round is free. "verdict" is the worst of all gates: fail, undecided or pass.
+
+{_COST}
+
+{noise.OTHERS}""",
     "ask": f"""\
 Ask one question and get its outcome. This costs bits, for good; quote first, which is free.
 

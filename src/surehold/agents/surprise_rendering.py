@@ -100,7 +100,9 @@ def of_claims(claims: Sequence[Registered]) -> str:
     for one in claims:
         before = "" if one.new else ", registered before"
         now = f", {one.display['width']} now" if "width" in one.display else ""
-        lines.append(f"claim {one.claim:,}{before}{now}: {quoted(one.query)}")
+        claim = "named" if one.claim is None else f"claim {one.claim:,}"
+        title = "" if one.title is None else f"{quoted(one.title)} "
+        lines.append(f"{claim}{before}{now}: {title}{quoted(one.query)}")
     return "\n".join([*lines, "it was free, and nothing of the records was reported; ask any time"])
 
 

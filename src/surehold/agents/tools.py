@@ -25,7 +25,8 @@ from surehold.agents.arguments import (
     Written,
 )
 from surehold.display import Shown
-from surehold.queries import Query
+from surehold.errors import InvalidInput
+from surehold.queries import Dashboard, Query
 from surehold.queries.selection import USUAL_PRICE
 from surehold.server.schemas import AnyOutcome, Claimed, NoisyResult
 from surehold.server.service import ANYBODY, Caller, Desk, Service
@@ -44,6 +45,7 @@ from surehold.session import (
     Status,
     SurpriseQuote,
     SurpriseStatus,
+    Watched,
 )
 from surehold.session.quotes import describe_left
 
@@ -128,7 +130,7 @@ class Tool(Arguments):
         """Return the schema of the arguments, without those that the guard refuses."""
         schema = {"required": [], **cls.model_json_schema(schema_generator=_Schema)}
         if guard == "noise":
-            for name in Expected.model_fields:
+            for name in (*Expected.model_fields, "share"):
                 schema["properties"].pop(name, None)
         return schema
 
@@ -257,14 +259,28 @@ class QuoteTool(Expected, Question):
         return Outcome(quote.to_dict(), rendering.of_quote(quote, status))
 
 
+class Named(Arguments):
+    """A question with a name."""
+
+    name: str = Field(description="A name of up to 80 characters; it means one question for ever.")
+    question: str = Field(description="The question, in the query language.")
+    unit: str | None = Field(default=None, description="Such as %, € or ms; shown with numbers.")
+    gate: str | None = Field(default=None, description="The gate: '>= 0.8' or '<= 250'.")
+
+
 class Register(Tool):
-    """Claim intervals before asking (free)."""
+    """Name questions and claim their intervals (free)."""
 
     name = "register"
-    gives: ClassVar[Any] = {"surprise": Claimed}
+    gives: ClassVar[Any] = {"noise": Claimed, "surprise": Claimed}
     spends = True
 
-    queries: list[str] = Field(min_length=1, description="The questions, in the query language.")
+    queries: list[str] | None = Field(
+        default=None, description="Questions without names, in the query language."
+    )
+    questions: list[Named] | None = Field(
+        default=None, description="Questions with names, for watch."
+    )
     share: Written | None = Field(
         default=None,
         description="Divide this share of beta, up to what is left, equally among them; each has "
@@ -272,9 +288,33 @@ class Register(Tool):
     )
 
     def _run(self, guest: Guest) -> Outcome:
-        claims: tuple[Registered, ...] = guest.at(None).register(self.queries, share=self.share)
+        if (self.queries is None) == (self.questions is None):
+            got = "neither" if self.queries is None else "both"
+            raise InvalidInput("register", "given one of queries and questions", got)
+        asked: Any = self.queries
+        if self.questions is not None:
+            asked = Dashboard.of([one.model_dump() for one in self.questions])
+        claims: tuple[Registered, ...] = guest.at(None).register(asked, share=self.share)
         values = {"registered": [one.to_dict() for one in claims]}
         return Outcome(values, surprise_rendering.of_claims(claims))
+
+
+class Watch(Tool):
+    """Ask the named questions (charged)."""
+
+    name = "watch"
+    gives: ClassVar[Any] = {"noise": Watched, "surprise": Watched}
+    spends = True
+
+    questions: list[str] | None = Field(
+        default=None, description="Names of questions; all that are watched if left out."
+    )
+    round: AtRound = None
+
+    def _run(self, guest: Guest) -> Outcome:
+        watched: Watched = guest.at(self.round).watch(self.questions)
+        left = describe_left(guest.session, watched.questions[-1].result)
+        return Outcome(watched.to_dict(), rendering.of_watched(watched, left))
 
 
 class Asking(Tool):
@@ -384,7 +424,7 @@ INSTRUCTIONS = {
     "noise": descriptions.INSTRUCTIONS,
     "surprise": surprise_descriptions.INSTRUCTIONS,
 }
-_ALL = (Describe, Budget, QuoteTool, Register, Ask, AskMany, Select, Transcript)
+_ALL = (Describe, Budget, QuoteTool, Register, Watch, Ask, AskMany, Select, Transcript)
 TOOLS: dict[str, dict[str, type[Tool]]] = {
     guard: {tool.name: tool for tool in _ALL if guard in tool.gives} for guard in TEXTS
 }

@@ -18,6 +18,7 @@ from surehold.cli.plan import plan
 from surehold.cli.reproduce import reproduce
 from surehold.cli.serve import serve, token
 from surehold.cli.types import HELP, InOrder
+from surehold.cli.watch import watch
 from surehold.errors import SureholdError
 
 __all__ = ["exit_code", "main", "surehold"]
@@ -51,6 +52,7 @@ for _command in (
     register,
     quote,
     ask,
+    watch,
     gate,
     select,
     score,

@@ -122,7 +122,7 @@ def quote(dataset: Place, query: str, held: int | None, as_json: bool, **options
 
 @click.command(context_settings=HELP)
 @click.argument("dataset", type=PLACE)
-@click.argument("queries", metavar="QUERY...", nargs=-1, required=True)
+@click.argument("queries", metavar="FILE|QUERY...", nargs=-1, required=True)
 @click.option("--analyst", help="The name recorded in the ledger.  [default: analyst]")
 @click.option(
     "--share",
@@ -139,16 +139,23 @@ def register(
     share: str | None,
     as_json: bool,
 ) -> None:
-    """Claim intervals for questions now, to be asked later. Free; reads no record.
+    """Name questions and claim their intervals now, to be asked later. Free; reads no record.
 
     \b
+    surehold register shop dashboard.toml
     surehold register evals "correct" "rate(correct, label = 'cat')"
 
-    Under the surprise guard an interval is as wide as the bits spent before it was registered
-    demand. So register what you will watch at the start: it stays narrow for ever.
+    A dashboard is a TOML file of questions with names, units and gates, for `surehold watch`.
+    Register it again after every change. Under the surprise guard an interval is as wide as the
+    bits spent before it was registered demand. So register what you will watch at the start: it
+    stays narrow for ever. Under the noise guard only a file can be registered: nothing is claimed.
     """
+    from surehold.queries import Dashboard
+
+    is_file = len(queries) == 1 and queries[0].lower().endswith(".toml")
+    asked = Dashboard.from_file(queries[0]) if is_file else queries
     with session_on(dataset, analyst, None) as session:
-        console.show_registered(session.register(queries, share=share), as_json)
+        console.show_registered(session.register(asked, share=share), as_json)
 
 
 @click.command(context_settings=HELP)

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from surehold.data.survey import Survey
     from surehold.display import Shown
     from surehold.planning import ComparisonRow, Forecast, Plan
-    from surehold.session import Registered, Result, Session, Status, SurpriseStatus
+    from surehold.session import Registered, Result, Session, Status, SurpriseStatus, Watched
 
 _BAR = 20
 _FEW = 8  # rounds and columns listed
 _SOME = 10  # steps done before the time left is estimated,
 _LONG = 20.0  # or seconds passed
+_VERDICT_STYLES = {"pass": "green", "fail": "bold red", "undecided": "yellow"}
 _HEADINGS = {
     "queries": "number of queries (more is better)",
     "width": "half-width (narrower is better)",
@@ -186,6 +187,37 @@ def show_registered(claims: Sequence[Registered], as_json: bool) -> None:
         click.echo(str(claim))
 
 
+def show_watched(watched: Watched, session: Session | RemoteSession, as_json: bool) -> None:
+    """Print a dashboard as a table, then what it cost and what is left."""
+    if as_json:
+        show_json(watched.to_dict())
+        return
+    from rich import box
+    from rich.table import Table
+
+    from surehold.session.dashboards import spent_on
+    from surehold.session.quotes import describe_left
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("question", overflow="fold")
+    for name in ("value", "interval"):
+        table.add_column(name, justify="right", overflow="fold")
+    if watched.verdict is not None:
+        table.add_column("gate", overflow="fold")
+        table.add_column("verdict", no_wrap=True)
+    for one in watched.questions:
+        texts = one.display
+        verdict = "" if one.verdict is None else one.verdict
+        styled = f"[{_VERDICT_STYLES[verdict]}]{verdict}[/]" if verdict else ""
+        cells = (one.name, texts["value"], texts.get("interval", ""), texts.get("gate", ""))
+        table.add_row(*[*map(_escaped, cells), styled][: len(table.columns)])
+    _show(table)
+    click.echo(f"n = {count(watched.round)} · {spent_on(watched)}")
+    left = describe_left(session, watched.questions[-1].result)
+    if left is not None:
+        click.echo(left)
+
+
 def show_status(status: Status | SurpriseStatus, as_json: bool) -> None:
     """Print where a dataset stands."""
     if as_json:
@@ -254,11 +286,11 @@ def show_answers(
             click.echo(left)
 
 
-def show_transcript(answers: Iterable[Result], as_json: bool) -> None:
-    """Print all answers, one per line, while they are read."""
+def show_transcript(answers: Iterable[Result], as_json: bool, canonical: bool = False) -> None:
+    """Print all answers, one per line, while they are read; named questions by their names."""
     if not as_json:
         for answer in answers:
-            query = _one_line(answer.query)
+            query = _one_line(answer.query if canonical else answer.label)
             click.echo(f"{answer.entry:>6}  {answer.analyst}  {answer.brief}  {query}")
         return
     separator = ""
@@ -372,7 +404,7 @@ def _answers_line(status: Status) -> str:
 
 def _label(answer: Result, answers: Sequence[Result]) -> str:
     """Name the query if there are several, and say if the answer was free."""
-    label = f"  {answer.query}" if len(answers) > 1 else ""
+    label = f"  {answer.label}" if len(answers) > 1 else ""
     return label + ("  (recorded: free)" if answer.recorded else "")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,10 +12,7 @@ from surehold.cli.place import TOKEN_FILE, Place, dataset_on
 from surehold.cli.types import AS_JSON, COUNT, FILE, HELP, PLACE, check_picture
 from surehold.errors import InvalidInput
 
-_NOT_DRAWN = {
-    "noise": "tables, rates, gates, choices and fits",
-    "surprise": "tables, verdicts, choices and what no record counts for",
-}
+_BITS = 200  # results whose bits are drawn
 
 
 @click.command(context_settings=HELP)
@@ -31,13 +29,19 @@ def status(dataset: Place, as_json: bool) -> None:
 @click.argument("dataset", type=PLACE)
 @click.option("--analyst", help="Only answers to this analyst.")
 @click.option("--last", type=COUNT, metavar="K", help="Only the last K answers.")
+@click.option(
+    "--canonical", is_flag=True, help="Show queries in canonical form, even if they have names."
+)
 @TOKEN_FILE
 @AS_JSON
-def transcript(dataset: Place, analyst: str | None, last: int | None, as_json: bool) -> None:
-    """List all answers, in order."""
+def transcript(
+    dataset: Place, analyst: str | None, last: int | None, canonical: bool, as_json: bool
+) -> None:
+    """List all answers, in order; registered questions are listed by their names."""
     with dataset_on(dataset) as opened:
         answers = opened.transcript_of(analyst)
-        console.show_transcript(answers if last is None else answers.last(last), as_json)
+        shown = answers if last is None else answers.last(last)
+        console.show_transcript(shown, as_json, canonical)
 
 
 @click.command(context_settings=HELP)
@@ -74,27 +78,46 @@ def verify(dataset: Place, head: str | None, as_json: bool) -> None:
     metavar="FILE",
     help="Where to save the picture (PNG or SVG).",
 )
-@click.option("--last", type=COUNT, default=100, metavar="K", help="Draw the last K answers.")
+@click.option(
+    "--question",
+    metavar="NAME",
+    help="Draw this question alone, by its name or its text.  "
+    "[default: all named questions, or those asked most often]",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["records", "date"]),
+    default="records",
+    help="Draw over the number of records, or over the time of the answers.",
+)
+@click.option("--most", type=COUNT, default=12, metavar="K", help="Draw at most K questions.")
 @TOKEN_FILE
-@click.option("--json", "as_json", is_flag=True, help="Print the answers drawn as one JSON object.")
-def plot(dataset: Place, out: Path, last: int, as_json: bool) -> None:
-    """Draw the answers with their intervals, and the budget or the bits spent."""
-    from surehold.plots.analysis import draw_analysis, drawn_of
+@click.option("--json", "as_json", is_flag=True, help="Print what is drawn as one JSON object.")
+def plot(
+    dataset: Place, out: Path, question: str | None, by: Any, most: int, as_json: bool
+) -> None:
+    """Draw questions over time, each with its interval and gate, and what was spent.
+
+    \b
+    surehold plot shop --out shop.png
+    surehold plot shop --question conversion --out conversion.png
+    """
+    from surehold.plots.analysis import draw_analysis, draw_question
 
     check_picture(out)
     with dataset_on(dataset) as opened:
-        results = opened.transcript.last(last)
-        answers = drawn_of(results)
-        guard = opened.guard
-        rounds = opened.rounds if guard == "noise" else ()
-        draw_analysis(results, rounds, opened.status(), out)
+        status = opened.status()
+        if question is not None:
+            histories = [opened.history(question)]
+            draw_question(histories[0], status, out, by)
+        else:
+            histories = [*opened.histories(most)]
+            rounds = opened.rounds if opened.guard == "noise" else ()
+            draw_analysis(histories, opened.transcript.last(_BITS), rounds, status, out, by)
     if as_json:
-        console.show_transcript(answers, as_json)
+        console.show_json({"histories": [one.to_dict() for one in histories]})
     else:
         console.show_saved([out])
-        if len(answers) < len(results):
-            drawn = f"{len(answers):,} of the last {len(results):,} results"
-            console.note(f"drew {drawn}; {_NOT_DRAWN[guard]} are left out")
 
 
 def _repair_witness(dataset: Place, head: str | None, as_json: bool) -> None:

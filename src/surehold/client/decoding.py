@@ -78,6 +78,8 @@ def _value(hint: Any, value: Any, name: str) -> Any:
         if value is None and type(None) in inside:
             return None
         return _first([one for one in inside if one is not type(None)], value, name)
+    if isinstance(kind, type) and issubclass(kind, Result):
+        return result_of(value)
     if is_dataclass(kind):
         return reader(kind)(value)  # type: ignore[arg-type]  # it is a class: a field's type
     if kind is tuple and isinstance(value, list):

@@ -25,13 +25,14 @@ from surehold.client.questions import check_query, is_named, payloads_of, select
 from surehold.client.transcript import RemoteTranscript
 from surehold.errors import InvalidInput, WrongGuard
 from surehold.planning import Plan
-from surehold.queries import Expectation, Query, Schema, Select
+from surehold.queries import Dashboard, Expectation, Query, Schema, Select
 from surehold.session import (
     Appended,
     BitsLimit,
     Budget,
     Choice,
     Growth,
+    History,
     Quote,
     Registered,
     Result,
@@ -43,6 +44,7 @@ from surehold.session import (
     SurpriseQuote,
     SurpriseStatus,
     Verification,
+    Watched,
 )
 from surehold.session.dataset import append_again
 from surehold.session.keys import check_text
@@ -217,21 +219,46 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         return tuple(map(_rename, self._ask("/v1/ask-many", body, asked, read, key=key), asked))
 
     def register(
-        self, queries: Iterable[Query | str], *, share: object = None
+        self, queries: Dashboard | Iterable[Query | str], *, share: object = None
     ) -> tuple[Registered, ...]:
-        """Claim intervals for questions now, to be asked at any time; it costs nothing."""
-        if self._guard == "noise":
-            raise WrongGuard("registering questions", "surprise")
-        asked = _listed(queries)
+        """Claim intervals for questions, and name those of a dashboard; it costs nothing."""
+        named = isinstance(queries, Dashboard)
+        if self._guard == "noise" and (not named or share is not None):
+            raise WrongGuard("claiming intervals of questions", "surprise")
+        asked = [] if isinstance(queries, Dashboard) else _listed(queries)
         body: dict[str, Any] = {"queries": [text_of(query) for query in asked]}
+        if isinstance(queries, Dashboard):
+            body = queries.to_dict()
         if share is not None:
             required = "above 0 and up to 1"
             body["share"] = str(check_fraction("share", share, required, lambda x: 0 < x <= 1))
-        if not asked:
+        if not asked and not named:
             return ()
         self._send_models({n: one for query in asked for n, one in payloads_of(query).items()})
         read = field_reader(tuple[Registered, ...], "registered")
         return self._post("/v1/register", "registering", self._at_round(body), read)
+
+    def watch(self, questions: Sequence[str] | None = None) -> Watched:
+        """Ask the questions of the dashboard, all or those of some names, at the present round."""
+        if questions is not None and (isinstance(questions, str) or not questions):
+            raise InvalidInput("questions", "a list of names", questions)
+        body = {} if questions is None else {"questions": list(questions)}
+        return self._ask("/v1/watch", body, [], reader(Watched), key=None)
+
+    @property
+    def dashboard(self) -> Dashboard:
+        """Return the questions that have names, with their units and gates."""
+        return self._get("dashboard", reader(Dashboard))
+
+    def history(self, question: str) -> History:
+        """Return the answers to one question so far, by its name or its text, round by round."""
+        doing = "reading a history"
+        return self._connection.get("/v1/history", doing, reader(History), question=question)
+
+    def histories(self, most: int = 12) -> tuple[History, ...]:
+        """Return the histories of named questions or, if none, of those asked most often."""
+        read, doing = field_reader(tuple[History, ...], "histories"), "reading histories"
+        return self._connection.get("/v1/histories", doing, read, limit=most)
 
     # ----------------------------------------------------------------------------- dataset
 

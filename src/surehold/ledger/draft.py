@@ -11,11 +11,13 @@ from typing import Any
 from surehold.errors import InvalidInput, RequestRefused
 from surehold.ledger.entries import Entry, Kind, State, next_entry
 from surehold.ledger.filter import Filter, UncommittedFilter
+from surehold.ledger.names import KeptName, Names
 from surehold.ledger.policy import Rules
 from surehold.ledger.store import Store
 from surehold.ledger.tables import Pending, RoundTotals, Segment, Spent
 from surehold.ledger.view import View, question
 from surehold.queries import Form
+from surehold.queries.dashboard import MOST_QUESTIONS
 
 TELLING = 100
 """Two appends of this many records are not equal by chance; of fewer they may be."""
@@ -47,6 +49,7 @@ class Draft(View):
         self._new_charged: dict[bytes, Entry] = {}
         self._settled: list[bytes] = []  # charged before, answered now
         self._rounds: dict[int, RoundTotals] = {}
+        self.new_names: list[KeptName] = []
         self._known_spending = spending
         self.spending: dict[str, Spent] = {}
         """What analysts who are charged in this draft have been charged in all."""
@@ -147,6 +150,34 @@ class Draft(View):
             raise InvalidInput("the statistic", required, dict(statistic), hint)
         self._add("register", {"statistic": dict(statistic)}, self._unchanged())
 
+    @property
+    def names(self) -> Names:
+        """The names of questions, with those of this draft."""
+        return Names([*super().names.by_name.values(), *self.new_names])
+
+    def add_name(self, kept: KeptName, analyst: str) -> bool:
+        """Keep the name of a question; False if it was declared just so before.
+
+        A name means one question for ever: answers under it were given for that one.
+        """
+        named, name = self.names, kept.question.name
+        known = named.by_name.get(name)
+        if known is not None and known.canonical != kept.canonical:
+            required = f"the name of one question for ever, and it is that of {known.canonical}"
+            hint = "give the changed question another name, and the old one watch = false"
+            raise InvalidInput(f"the name {name!r}", required, kept.canonical, hint)
+        if known == kept:
+            return False
+        if known is None and len(named.by_name) >= MOST_QUESTIONS:
+            required = f"one of at most {MOST_QUESTIONS:,} of a dataset"
+            raise InvalidInput(f"the name {name!r}", required, "one more")
+        self._take_free(analyst)
+        after = self._unchanged()
+        body = {**kept.to_entry(), "analyst": analyst, "time": after.time}
+        self._add("name", body, after)
+        self.new_names.append(kept)
+        return True
+
     # ----------------------------------------------------------------------------- answers
 
     def prepare(self, form: Any, t: int, bill: Mapping[str, Any]) -> None:
@@ -217,7 +248,7 @@ class Draft(View):
         if self.store.free_entries(analyst, day) >= FREE_A_DAY:
             reason = (
                 f"analyst {analyst!r} has added {FREE_A_DAY:,} free entries to the ledger today "
-                "(keys for recorded answers, and results that follow from them)"
+                "(keys for recorded answers, results that follow from them, and names)"
             )
             hint = "ask without a key: a recorded answer is free and needs no entry"
             raise RequestRefused(429, reason, hint, (day + 1) * _DAY - now)

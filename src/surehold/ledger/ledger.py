@@ -13,6 +13,7 @@ from typing import Any
 from surehold.errors import LedgerCorrupt, StorageFailed, SureholdError
 from surehold.ledger.draft import Draft
 from surehold.ledger.entries import GENESIS, State, next_entry
+from surehold.ledger.names import Names
 from surehold.ledger.policy import Policy, Rules
 from surehold.ledger.store import Store
 from surehold.ledger.tables import Spent
@@ -43,6 +44,7 @@ class Ledger(View):
         self._clock = clock
         self._in_doubt = False  # whether the last commit is there
         self._spending: dict[str, Spent] = {}  # of analysts who were charged since the last reload
+        self._names: Names | None = None  # until they are needed, or have changed
         self._writer = Store(folder / FILE)  # it brings an older database up to date, if need be
         try:
             self.store = Store(folder / FILE, reading=True)
@@ -103,6 +105,14 @@ class Ledger(View):
                     self._reload(self.store)
             return self.state
 
+    @property
+    def names(self) -> Names:
+        """The names of questions, read once: every answer is shown under its name."""
+        with self.store.lock:
+            if self._names is None:
+                self._names = super().names
+            return self._names
+
     @contextmanager
     def writing(self) -> Iterator[Draft]:
         """A draft of what comes next: all or nothing, durable at the end, and only then witnessed.
@@ -130,6 +140,7 @@ class Ledger(View):
                     self._head, self.state = draft.head, draft.state
                     self.filter = draft.filter.commit()
                     self._spending |= draft.spending
+                    self._names = None if draft.new_names else self._names
                     self._witness.write(self._head)
 
     def repair_witness(self) -> None:
@@ -159,6 +170,7 @@ class Ledger(View):
             filter.charge(round, units)
         self._head, self.state, self.filter = head, state, filter
         self._spending.clear()
+        self._names = None
 
     @property
     def _draft(self) -> type[Draft]:

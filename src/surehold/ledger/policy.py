@@ -218,8 +218,10 @@ class Policy(Rules):
             return self.nearest_round(records)
         if records > last:
             raise self._not_ready(
-                f"the plan ends at n = {last:,} and there are {records:,} records",
-                f"keep asking at an earlier round: hold({last}), or --round {last}",
+                f"the plan is complete: it ends at n = {last:,} and there are {records:,} records",
+                f"while budget is left, you can ask about the first {last:,}: hold({last}), or "
+                f"--round {last}; recorded answers stay free. For what came later, create another "
+                "dataset with a plan of its own",
                 records=records,
             )
         return records

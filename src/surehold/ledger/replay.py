@@ -13,8 +13,9 @@ from surehold.ledger.answer_entries import body_of
 from surehold.ledger.draft import content_of, content_of_files, contents_of, day_of
 from surehold.ledger.entries import GENESIS, Entry, State
 from surehold.ledger.ledger import Ledger
+from surehold.ledger.names import KeptName, resolve
 from surehold.ledger.tables import ClaimRow, RoundTotals, Segment, Spent
-from surehold.queries import Declared, Source
+from surehold.queries import Charged, Declared, Expectation, Source, query_of
 
 _WHAT = "the ledger"
 
@@ -112,6 +113,7 @@ class Replay:
         self._keys = 0
         self._questions = 0
         self._registered: dict[str, Declared] = {}
+        self._named: dict[str, str] = {}  # canonical texts, by name
         self._free: Counter[tuple[str, int]] = Counter()
         self._charged: dict[int, dict[str, Any]] = {}  # and not answered yet, by entry
         self._pending = {part.start: part for part in ledger.store.pending()}
@@ -244,6 +246,25 @@ class Replay:
         declared = (body["statistic"][field] for field in Declared._fields)
         self._registered[name] = Declared.of(*declared)
         return self.state
+
+    def check_name(self, body: dict[str, Any], entry: Entry) -> State:
+        kept, named = KeptName.of_entry(entry), isinstance(body["analyst"], str)
+        name, query = kept.question.name, resolve(kept.question.query(), self._registered.get)
+        means = self._canonical(query) == self._canonical(query_of(kept.canonical))
+        must(means, "its text is not that of its question")
+        same = self._named.setdefault(name, kept.canonical) == kept.canonical
+        must(same, "its name is that of another question")
+        must(named and body["time"] == entry.state().time, "it does not say who named it when")
+        self._count_free(body, entry)
+        return self.state
+
+    def _canonical(self, query: Any) -> str:
+        """What a question is asked as."""
+        ledger = self._ledger
+        if ledger.rules.guard == "surprise":
+            asking = ledger.surprise.ask_for(query, ledger.schema, Expectation())
+            return str(asking.canonical)
+        return str((query.form(ledger.schema) if isinstance(query, Charged) else query).canonical)
 
     def _count_free(self, body: dict[str, Any], entry: Entry) -> None:
         self._free[str(body["analyst"]), day_of(entry.state().time)] += 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from surehold.errors import InvalidInput, LedgerCorrupt, WrongGuard
 from surehold.ledger.entries import Entry, State
 from surehold.ledger.filter import CappedFilter, Filter
+from surehold.ledger.names import KeptName, Names
 from surehold.ledger.policy import Policy, Rules
 from surehold.ledger.store import Store
 from surehold.ledger.tables import ClaimRow, Spent
@@ -141,6 +142,11 @@ class View:
         """What custodians declared of statistics, by their names."""
         entries = (entry.read()["statistic"] for entry in self.store.of_kind("register"))
         return {str(statistic["name"]): statistic for statistic in entries}
+
+    @property
+    def names(self) -> Names:
+        """The names of questions."""
+        return Names(map(KeptName.of_entry, self.store.of_kind("name")))
 
     def declared(self, name: str) -> Declared | None:
         """What was declared of a statistic."""

@@ -1,95 +1,74 @@
-"""An analysis so far: the answers with their intervals, and the budget or the bits spent."""
+"""An analysis so far: each question over time, and the budget or the bits spent."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surehold.formatting import percent
+from surehold.plots.history import By, draw_history
 from surehold.plots.style import COLOURS, new_figure, save, tidy
-from surehold.session import (
-    Answer,
-    NumberOutcome,
-    Outcome,
-    Result,
-    Round,
-    Status,
-    SurpriseStatus,
-)
+from surehold.session import History, Outcome, Result, Round, Status, SurpriseStatus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-_LONGEST = 36
-_MOST_NAMED = 24
+_ROW = 2.7  # inches
 
 
-def drawn_of(results: Sequence[Result]) -> list[Answer | NumberOutcome]:
-    """Return the results that are numbers with an interval in a range: only those are drawn."""
-    return [
-        one
-        for one in results
-        if isinstance(one, Answer) or (isinstance(one, NumberOutcome) and one.value is not None)
-    ]
+def draw_question(
+    history: History, status: Status | SurpriseStatus, path: Path, by: By = "records"
+) -> None:
+    """One question over time, as large as a picture is."""
+    figure = new_figure(8.0, 4.4)
+    axes = figure.subplots()
+    draw_history(axes, history, by, is_large=True)
+    _head(figure, status)
+    tidy(axes)
+    save(figure, [path])
 
 
 def draw_analysis(
+    histories: Sequence[History],
     results: Sequence[Result],
     rounds: Sequence[Round],
     status: Status | SurpriseStatus,
     path: Path,
+    by: By = "records",
 ) -> None:
-    """Above, each number within its range; below, what was spent.
+    """A small picture for each question, and below what was spent.
 
     That is a share of the budget as the data grows or, under the surprise guard, which has no
     ``rounds``, bits from result to result.
     """
-    answers = drawn_of(results)
-    named = len(answers) <= _MOST_NAMED
-    upper_height = 0.6 + 0.26 * max(len(answers), 1) if named else 3.2
-    figure = new_figure(9.0, 3.2 + upper_height)
-    upper, lower = figure.subplots(2, 1, height_ratios=(upper_height, 1.5))
+    columns = 1 if len(histories) <= 1 else 2 if len(histories) <= 6 else 3
+    rows = -(-len(histories) // columns)
+    figure = new_figure(4.4 * max(columns, 2), 0.5 + _ROW * rows + 2.0)
+    grid = figure.add_gridspec(rows + 1, columns, height_ratios=[_ROW] * rows + [1.8])
+    for place, history in enumerate(histories):
+        axes = figure.add_subplot(grid[place // columns, place % columns])
+        draw_history(axes, history, by)
+        tidy(axes)
+    lower = figure.add_subplot(grid[rows, :])
     colour = COLOURS[status.certificate] if isinstance(status, Status) else COLOURS["sharp"]
-    (_draw_named if named else _draw_many)(upper, answers, colour)
     if isinstance(status, Status):
         _draw_budget(lower, rounds, status, colour)
     else:
         _draw_bits(lower, [one for one in results if isinstance(one, Outcome)], colour)
-    last = f"{len(answers):,} of " if len(answers) < status.answers else ""
-    title = f"{status.name}: {last}{status.answers:,} answers"
-    holds = f"with probability {percent(status.beta)}, all intervals of the analysis are correct"
-    if not answers:
-        holds = "no answers yet"
-    figure.suptitle(f"{title}\n{holds}", fontsize=11, x=0.01, ha="left")
-    tidy(upper)
+    _head(figure, status)
     tidy(lower)
     save(figure, [path])
 
 
-def _draw_named(axes: Axes, answers: Sequence[Answer | NumberOutcome], colour: str) -> None:
-    """One line per answer, with its query beside it, the newest at the bottom."""
-    for place, answer in enumerate(answers):
-        low, value, high = _shares(answer)
-        axes.hlines(place, low, high, color=colour, linewidth=5, alpha=0.35)
-        axes.plot([value], [place], "o", color=colour, markersize=4)
-        axes.text(1.03, place, _shown(answer), va="center", fontsize=9)
-    axes.set_yticks(range(len(answers)), [_short(answer) for answer in answers])
-    axes.set_ylim(len(answers) - 0.4, -0.6)
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_xlabel("position within the possible range (0 to 1 for a fraction)", fontsize=9)
-
-
-def _draw_many(axes: Axes, answers: Sequence[Answer | NumberOutcome], colour: str) -> None:
-    """Too many to name: a stroke for each, by its ledger entry."""
-    places = [answer.entry for answer in answers]
-    low, values, high = zip(*map(_shares, answers), strict=True)
-    axes.vlines(places, low, high, color=colour, alpha=0.35, linewidth=2)
-    axes.plot(places, values, "o", color=colour, markersize=3)
-    axes.set_ylim(-0.02, 1.02)
-    axes.set_ylabel("position within\nthe possible range", fontsize=9)
-    axes.set_xlabel("ledger entry", fontsize=9)
+def _head(figure: Figure, status: Status | SurpriseStatus) -> None:
+    """What is drawn, and what holds of it."""
+    holds = f"with probability {percent(status.beta)}, all intervals of the analysis are correct"
+    if not status.answers:
+        holds = "no answers yet"
+    title = f"{status.name}: {status.n:,} records, {status.answers:,} answers".replace("$", r"\$")
+    figure.suptitle(f"{title}\n{holds}", fontsize=11, x=0.01, ha="left")
 
 
 def _draw_budget(axes: Axes, rounds: Sequence[Round], status: Status, colour: str) -> None:
@@ -132,27 +111,3 @@ def _draw_bits(axes: Axes, outcomes: Sequence[Outcome], colour: str) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("results, in order", fontsize=9)
     axes.set_ylabel("bits spent", fontsize=9)
-
-
-def _shown(answer: Answer | NumberOutcome) -> str:
-    """The value with what is known of it."""
-    known = answer.display["width" if isinstance(answer, Answer) else "interval"]
-    return f"{answer.display['value']} {known}"
-
-
-def _shares(answer: Answer | NumberOutcome) -> tuple[float, float, float]:
-    """Low end, value and high end on a scale from 0 to 1."""
-    low, high = answer.range
-    assert answer.value is not None
-    ends = (answer.interval[0], answer.value, answer.interval[1])
-    below, value, above = ((end - low) / (high - low) for end in ends)
-    return below, value, above
-
-
-def _short(answer: Answer | NumberOutcome) -> str:
-    text = answer.query
-    if text.startswith("fraction("):
-        text = text.removeprefix("fraction(").removesuffix(")")
-    text = re.sub(r"'(\w+:\w{8})\w{56}'", r"\1", text)  # a model, by the start of its hash
-    kept = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    return f"{kept}   n = {answer.round:,}".replace("$", r"\$")

@@ -12,6 +12,7 @@ from surehold.queries.base import (
 )
 from surehold.queries.cells import CellMeasure, Histogram, histogram, totals
 from surehold.queries.custom import CustomMeasure, CustomStatistic, Declared, statistic
+from surehold.queries.dashboard import Dashboard, NamedQuestion
 from surehold.queries.derived import Derived, DerivedNumber, Gate, Rate, Reading, gate, rate
 from surehold.queries.differences import RateDifference, difference
 from surehold.queries.expectation import Expectation

@@ -129,6 +129,20 @@ class Rate(DerivedNumber):
         return f"rate({of!r}, given={given!r}{bounds})"
 
 
+def judge(side: str, limit: float, interval: tuple[float, float] | None) -> str:
+    """Pass if the whole interval is on the right side, fail if none of it is.
+
+    >>> judge("at_least", 0.8, (0.81, 0.84)), judge("at_most", 0.8, (0.81, 0.84))
+    ('pass', 'fail')
+    """
+    if interval is None:
+        return "undecided"
+    low, high = interval
+    if side == "at_most":
+        low, high, limit = -high, -low, -limit
+    return "pass" if low >= limit else "fail" if high < limit else "undecided"
+
+
 @dataclass(frozen=True, repr=False)
 class Gate(Derived):
     """Whether a number is at least, or at most, so much: pass, fail or undecided."""
@@ -149,13 +163,7 @@ class Gate(Derived):
     def derive(self, parts: Sequence[Sequence[Reading]]) -> Mapping[str, Any]:
         """Pass if the whole interval is on the right side, fail if none of it is."""
         [[reading]] = parts
-        verdict = "undecided"
-        if reading.interval is not None:
-            low, high = reading.interval
-            if self.side == "at_most":
-                low, high = -high, -low
-            limit = self.limit if self.side == "at_least" else -self.limit
-            verdict = "pass" if low >= limit else "fail" if high < limit else "undecided"
+        verdict = judge(self.side, self.limit, reading.interval)
         interval = None if reading.interval is None else list(reading.interval)
         return {
             "kind": "verdict",

@@ -14,7 +14,9 @@ from surehold.checks import LONGEST_FRACTION
 from surehold.display import Shown
 from surehold.errors import InvalidInput
 from surehold.planning import ComparisonRow
-from surehold.queries import Query
+from surehold.queries import Dashboard, Query
+from surehold.queries.dashboard import LONGEST_NAME, LONGEST_UNIT, MOST_QUESTIONS
+from surehold.queries.lexer import LONGEST_QUERY
 from surehold.queries.metrics import MetricName, score
 from surehold.queries.selection import USUAL_PRICE
 from surehold.server.service import MOST_QUERIES
@@ -26,6 +28,7 @@ from surehold.session import (
     Estimate,
     Fitted,
     Growth,
+    History,
     KeptModel,
     LadderOutcome,
     NumberOutcome,
@@ -127,7 +130,7 @@ def one_key(header: str | None, body: str | None) -> str | None:
 
 
 def _query(asked: str | Score, dataset: Dataset) -> Query:
-    return queries.query_of(asked) if isinstance(asked, str) else asked.query(dataset)
+    return dataset.query(asked) if isinstance(asked, str) else asked.query(dataset)
 
 
 class Expected(Body):
@@ -183,10 +186,44 @@ class AskManyBody(Options, Several):
     """Several questions, answered all or none, at one round."""
 
 
-class RegisterBody(Several):
-    """Questions whose intervals are claimed from now on."""
+class QuestionBody(Body):
+    """A question of a dashboard, like a table in its file."""
 
+    name: str = Field(max_length=LONGEST_NAME)
+    question: str = Field(description="A query of the language.", max_length=LONGEST_QUERY)
+    unit: str | None = Field(default=None, max_length=LONGEST_UNIT)
+    gate: str | None = Field(default=None, description="`>= 0.8` or `<= 250`.", max_length=100)
+    at_least: Finite | None = None
+    at_most: Finite | None = None
+    watch: bool = True
+
+
+class RegisterBody(Body):
+    """Questions whose intervals are claimed from now on: queries, or a dashboard with names."""
+
+    queries: list[Asked] | None = Field(default=None, min_length=1, max_length=MOST_QUERIES)
+    questions: list[QuestionBody] | None = Field(
+        default=None, min_length=1, max_length=MOST_QUESTIONS
+    )
     share: Share = None
+    round: RoundNumber | None = None
+
+    def build(self, dataset: Dataset) -> list[Query] | Dashboard:
+        """Return what to register."""
+        if (self.queries is None) == (self.questions is None):
+            got = "neither" if self.queries is None else "both"
+            raise InvalidInput("the body", "given one of queries and questions", got)
+        if self.questions is not None:
+            return Dashboard.of([one.model_dump() for one in self.questions])
+        return [_query(one, dataset) for one in self.queries or ()]
+
+
+class WatchBody(Body):
+    """Which questions of the dashboard to ask; all that are watched, if left out."""
+
+    questions: list[Annotated[str, Field(max_length=LONGEST_NAME)]] | None = Field(
+        default=None, min_length=1, max_length=MOST_QUESTIONS
+    )
     round: RoundNumber | None = None
 
 
@@ -283,6 +320,7 @@ class Error:
 # Responses of one or two fields, for OpenAPI.
 Held = create_model("Held", round=int, answers_left=int | None)
 Claimed = create_model("Claimed", registered=list[Registered])
+Histories = create_model("Histories", histories=list[History])
 Rounds = create_model("Rounds", rounds=list[Round])
 Grown = create_model("Grown", growth=list[Growth])
 Compared = create_model("Compared", entries=list[ComparisonRow])

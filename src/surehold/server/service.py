@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from surehold.display import Shown
 from surehold.errors import AccessDenied, InvalidInput, SureholdError
-from surehold.queries import Query, Select, query_of
+from surehold.queries import Dashboard, Query, Select
 from surehold.server.limits import Rates, Turns
 from surehold.server.settings import Settings
 from surehold.server.tokens import ROLES, Role, Token, TokenBook
@@ -30,6 +30,7 @@ from surehold.session import (
     SpendingLimit,
     SurpriseQuote,
     Verification,
+    Watched,
 )
 
 MOST_QUERIES = 10_000
@@ -226,19 +227,38 @@ class Desk:
         with self._turn(asked):
             return self._session.ask_many(asked, **options)
 
+    def watch(self, questions: Sequence[str] | None = None) -> Watched:
+        """Ask the questions of the dashboard; each counts as one request."""
+        listed = self._service.dataset.dashboard
+        asked = [
+            self._parse(one.question)
+            for one in listed
+            if (one.watch if questions is None else one.name in questions)
+        ]
+        if not asked:  # which is refused
+            return self._session.watch(questions)
+        with self._turn(asked):
+            return self._session.watch(questions)
+
     def register(
-        self, queries: Sequence[Query | str], *, share: object = None
+        self, queries: Dashboard | Sequence[Query | str], *, share: object = None
     ) -> tuple[Registered, ...]:
-        """Claim intervals for questions; each counts as one request.
+        """Claim intervals for questions, and name those of a dashboard; each is one request.
 
         A declared share is taken from all analysts, so that a caller with a limit has none.
         """
-        asked = self._parse_all(queries)
+        if isinstance(queries, Dashboard):
+            for one in queries:
+                self._service.weigh(self._caller, len(one.question))
+        asked = queries if isinstance(queries, Dashboard) else self._parse_all(queries)
         if share is not None and self._session.limit is not None:
             reason = "a declared share is taken from all analysts, and your spending is limited"
             raise AccessDenied(reason, "register without a share", 403)
         self._service.count_claims(self._caller, len(asked))
-        self._owe(asked)
+        if isinstance(asked, Dashboard):
+            self._service.rates.owe(self._caller.name, len(asked) - 1)
+        else:
+            self._owe(asked)
         return self._session.register(asked, share=share)
 
     def _parse_all(self, queries: Sequence[Query | str]) -> list[Query]:
@@ -250,7 +270,7 @@ class Desk:
         if not isinstance(query, str):
             return query
         self._service.weigh(self._caller, len(query))
-        return query_of(query)
+        return self._service.dataset.query(query)
 
     def _owe(self, asked: Sequence[Query]) -> None:
         """Count a request with many queries as many requests."""

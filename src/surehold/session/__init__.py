@@ -1,7 +1,9 @@
 """The session: the only door to the data."""
 
 from surehold.data.model_store import KeptModel
+from surehold.session.dashboards import Watched, WatchedQuestion
 from surehold.session.dataset import Appended, Dataset, Verification, create, open
+from surehold.session.histories import History, Point
 from surehold.session.outcomes import (
     AnalystSpending,
     BitsLimit,
@@ -48,6 +50,7 @@ __all__ = [
     "Estimate",
     "Fitted",
     "Growth",
+    "History",
     "KeptModel",
     "LadderOutcome",
     "NoisyResult",
@@ -56,6 +59,7 @@ __all__ = [
     "Outlook",
     "Pace",
     "Page",
+    "Point",
     "Quote",
     "Registered",
     "Result",
@@ -72,6 +76,8 @@ __all__ = [
     "Transcript",
     "Verdict",
     "Verification",
+    "Watched",
+    "WatchedQuestion",
     "create",
     "open",
 ]

@@ -29,9 +29,10 @@ from surehold.ledger.replay import replay
 from surehold.ledger.witness import Witness
 from surehold.mechanisms import NoiseSource, system_noise
 from surehold.planning import Plan
-from surehold.queries import Schema
+from surehold.queries import Query, Schema
 from surehold.session.keys import check_text
 from surehold.session.overview import Overview
+from surehold.session.questions import Questions
 from surehold.session.release import Release
 from surehold.session.session import Session
 
@@ -250,6 +251,10 @@ class Dataset(Overview):
             calibration=self._calibration,
             fixed_time=fixed_time,
         )
+
+    def query(self, text: str) -> Query:
+        """The query of a text, or of a question's name."""
+        return Questions(self._ledger).query(text)
 
     def verify(self, progress: Callable[[int], None] | None = None) -> Verification:
         """Replay all of it: hashes, charges, widths, records. LedgerCorrupt names what is wrong."""

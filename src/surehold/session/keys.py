@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from surehold.checks import check_text as check_text
 from surehold.errors import InvalidInput
 from surehold.ledger.entries import Entry
 from surehold.ledger.view import Asked, View
 from surehold.session.questions import Question
-
-_LONGEST = 200
-
-
-def check_text(name: str, value: object) -> str:
-    """An analyst's name, or a key, as a ledger keeps it."""
-    if not isinstance(value, str) or not 1 <= len(value) <= _LONGEST or not value.isprintable():
-        raise InvalidInput(name, f"text of 1 to {_LONGEST} printable characters", value)
-    return value
 
 
 def keys_of_parts(key: str | None, count: int, is_list: bool) -> list[str | None]:

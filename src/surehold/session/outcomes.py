@@ -312,16 +312,18 @@ class BitsLimit(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Registered(Shown):
-    """A question whose interval is claimed from now on.
+    """A question that has a name, or whose interval is claimed, from now on.
 
-    ``width`` is half of its interval at the present round, at the middle of its range; None where
-    the records decide it. ``new`` is False if it had been registered before.
+    ``title`` is its name, if it has one. ``width`` is half of its interval at the present round, at
+    the middle of its range; None where the records decide it. ``new`` is False if it had been
+    registered just so before. Under the noise guard nothing is claimed: the plan has its width.
     """
 
+    title: str | None
     query: str
-    claim: int
-    level: float
-    share: float
+    claim: int | None
+    level: float | None
+    share: float | None
     width: float | None
     new: bool
     display: Mapping[str, str] = field(init=False, compare=False)
@@ -332,7 +334,8 @@ class Registered(Shown):
     def __str__(self) -> str:
         width = f", {self.display['width']} now" if "width" in self.display else ""
         state = "registered" if self.new else "was registered before"
-        return f"{formatting.shorten(self.query, 80)}: {state} as claim {self.claim:,}{width}"
+        claim = "" if self.claim is None else f" as claim {self.claim:,}"
+        return f"{self.title or formatting.shorten(self.query, 80)}: {state}{claim}{width}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,8 +12,12 @@ from surehold.formatting import percent, several, share_spent, width
 from surehold.ledger.ledger import Ledger
 from surehold.mechanisms import to_float
 from surehold.planning import Plan
+from surehold.queries import Dashboard
+from surehold.session.dashboards import dashboard_of
+from surehold.session.histories import History, histories, history
 from surehold.session.outcomes import SurpriseStatus
 from surehold.session.outlook import Outlook, outlook
+from surehold.session.questions import Questions
 from surehold.session.quotes import Budget
 from surehold.session.results import when
 from surehold.session.transcript import Transcript
@@ -151,6 +155,27 @@ class Overview:
         """How the data grew: at most ``points`` moments, the last append among them."""
         states = (entry.state() for entry in self._ledger.store.sampled("append", points))
         return tuple(Growth(when(state.time), state.records) for state in states)
+
+    @property
+    def dashboard(self) -> Dashboard:
+        """The questions that have names, with their units and gates."""
+        return dashboard_of(self._ledger)
+
+    def history(self, question: str) -> History:
+        """The answers to one question so far, by its name or its text, round by round."""
+        self._ledger.refresh()
+        named, questions = self._ledger.names, Questions(self._ledger)
+        if question in named.by_name:
+            kept = named.by_name[question]
+            return history(self._ledger, kept.canonical, kept.question)
+        canonical = questions.canonical(questions.query(question))
+        title = named.titles.get(canonical)
+        one = None if title is None else named.by_name[title].question
+        return history(self._ledger, canonical, one)
+
+    def histories(self, most: int = 12) -> tuple[History, ...]:
+        """The histories of named questions or, if there are none, of those asked most often."""
+        return tuple(histories(self._ledger, most))
 
     def outlook(self) -> Outlook:
         """What the rest of the budget buys: now, evenly from now on, or at the end."""

@@ -6,23 +6,26 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from surehold.errors import InvalidInput, WrongGuard
+from surehold.errors import InvalidInput, InvalidQuery, WrongGuard
 from surehold.ledger.ledger import Ledger
+from surehold.ledger.names import KeptName, resolve
 from surehold.ledger.view import Asked
 from surehold.queries import (
     Charged,
-    CustomStatistic,
+    Dashboard,
     Derived,
     DerivedNumber,
     Expectation,
     Form,
     Gate,
+    NamedQuestion,
     Query,
     Select,
     Source,
     Statistical,
     query_of,
 )
+from surehold.queries.expressions import Column
 from surehold.queries.statistical import check_length
 
 if TYPE_CHECKING:
@@ -62,7 +65,7 @@ class Questions:
     def query(self, query: object) -> Query:
         """The query that is asked, or whose text is, with registered statistics filled in."""
         if isinstance(query, str):
-            query = query_of(query)
+            query = self._read(query)
         if not isinstance(query, Query):
             required = "a query, such as fraction('age > 65'), or its text"
             raise InvalidInput("the query", required, type(query).__name__)
@@ -70,6 +73,68 @@ class Questions:
         if isinstance(resolved, Gate):
             self._check_limit(resolved)
         return resolved
+
+    def _read(self, text: str) -> Query:
+        """A query from its text, or from a name that is no query."""
+        try:
+            return query_of(text)
+        except InvalidQuery:
+            named = self._named(text.strip())
+            if named is None:
+                raise
+            return named
+
+    def _named(self, name: str) -> Query | None:
+        """The question of that name, if there is one by now."""
+        self._ledger.refresh()
+        kept = self._ledger.names.by_name.get(name)
+        return None if kept is None else query_of(kept.canonical)
+
+    def named(self, question: NamedQuestion) -> tuple[Query, KeptName]:
+        """A question of a dashboard, checked with its gate, and as the ledger keeps it."""
+        what = f"question {question.name!r}"
+        try:
+            query = resolve(question.query(), self._ledger.declared)
+            canonical = self.canonical(query)
+            for gated in (query, question.gated(query)):
+                if isinstance(gated, Gate):
+                    self._check_limit(gated)
+        except InvalidInput as error:
+            parameter = f"{what}: {error.parameter}"
+            raise InvalidInput(parameter, error.required, error.got, error.hint) from None
+        except InvalidQuery as error:
+            required = "a query over the columns of the dataset"
+            raise InvalidInput(what, required, question.question, str(error)) from None
+        self._check_name(question.name, canonical)
+        return query, KeptName(question, canonical)
+
+    def dashboard(self, dashboard: Dashboard) -> tuple[list[Query], list[KeptName]]:
+        """All questions of a dashboard, which has to be right as a whole."""
+        pairs = [self.named(question) for question in dashboard]
+        seen: dict[str, str] = {}
+        for _, kept in pairs:
+            name = kept.question.name
+            other = seen.setdefault(kept.canonical, name)
+            if other != name:
+                required = f"another question than {other!r}: a question has one name"
+                raise InvalidInput(f"question {name!r}", required, kept.canonical)
+        return [query for query, _ in pairs], [kept for _, kept in pairs]
+
+    def canonical(self, query: Query) -> str:
+        """What a query is asked as, once all of it has been checked."""
+        asked = [self.question(part, None).canonical for part in self.parts(query)]
+        is_whole = self._ledger.rules.guard == "surprise" or not isinstance(query, Derived)
+        return asked[0] if is_whole else query.canonical
+
+    def _check_name(self, name: str, canonical: str) -> None:
+        """Refuse a name that is itself another question, which would be answered in its place."""
+        try:
+            meant = self.canonical(query_of(name))
+        except (InvalidQuery, InvalidInput):
+            return
+        if meant != canonical:
+            required = "no other question of this dataset"
+            raise InvalidInput(f"the name {name!r}", required, meant, "choose another name")
 
     def _check_limit(self, gate: Gate) -> None:
         """A limit that no value can reach makes a gate that is always open, or never."""
@@ -85,17 +150,17 @@ class Questions:
             raise InvalidInput(gate.side, required, gate.limit)
 
     def _resolve(self, query: Any) -> Any:
-        """With what the custodian declared of registered statistics filled in."""
+        """With names, and what the custodian declared of registered statistics, filled in."""
         match query:
-            case CustomStatistic():
-                declared = self._ledger.declared(query.name)
-                return query if declared is None else query.resolve(declared)
+            case Statistical(kind="fraction", expression=Column(name=name)):
+                schema = self._ledger.schema
+                is_condition = name in schema and schema[name] == "bool"
+                named = None if is_condition else self._named(name)
+                return query if named is None else named
             case Gate():
                 return replace(query, query=self._resolve(query.query))
-            case Select():
-                return replace(query, candidates=tuple(map(self._resolve, query.candidates)))
             case _:
-                return query
+                return resolve(query, self._ledger.declared)
 
     def question(
         self, query: Query, key: str | None, whole: int = 0, asked: Expectation | None = None

@@ -58,6 +58,7 @@ def _common(
         "weights": tuple(body["weights"]),
     }
     return {
+        "title": ledger.names.titles.get(body["canonical"]),
         "query": body["canonical"],
         "text": body["query"],
         "round": body["round"],

@@ -43,6 +43,7 @@ def result_of(entry: Entry, ledger: Ledger, recorded: bool) -> Result:
         body = body_of(entry)
         units = int(body.get("charge", 0))
         common = {
+            "title": ledger.names.titles.get(body["canonical"]),
             "query": body["canonical"],
             "text": body["query"],
             "round": body["round"],

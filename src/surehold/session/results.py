@@ -22,12 +22,14 @@ class Result(Shown):
     """What every result has.
 
     ``kind`` names the class in dictionaries, so that readers need not guess it from the fields.
-    ``query`` is the query in canonical form and ``text`` as it was written. ``round`` is the size
-    of the snapshot. ``recorded`` is True if it had been given before and cost nothing now.
-    ``display`` has the numbers as text, rounded to the safe side.
+    ``title`` is the name of its question, None if it has none. ``query`` is the query in canonical
+    form and ``text`` as it was written. ``round`` is the size of the snapshot. ``recorded`` is True
+    if it had been given before and cost nothing now. ``display`` has the numbers as text, rounded
+    to the safe side.
     """
 
     kind: str = field(init=False)
+    title: str | None
     query: str
     text: str
     round: int
@@ -55,9 +57,15 @@ class Result(Shown):
         """One line."""
         return str(self)
 
+    @property
+    def label(self) -> str:
+        """The name of its question, or else the query."""
+        return self.title or self.query
+
     def explain(self) -> str:
         """The result in full sentences: what it says, what it cost and what it rests on."""
-        return "\n".join([str(self), *self._sentences()])
+        named = [] if self.title is None else [f"question    {self.title}"]
+        return "\n".join([str(self), *named, *self._sentences()])
 
     def _sentences(self) -> list[str]:
         raise NotImplementedError

@@ -15,10 +15,12 @@ from surehold.ledger.answer_entries import derived_body
 from surehold.ledger.draft import Draft
 from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
+from surehold.ledger.names import KeptName
 from surehold.ledger.view import Asked, Found
 from surehold.mechanisms import NoiseSource
-from surehold.queries import Derived, Query, Select
+from surehold.queries import Dashboard, Derived, Query, Select
 from surehold.session.admission import Admission, Step
+from surehold.session.dashboards import Watched, register_names, watched, watched_names
 from surehold.session.evaluation import Evaluator
 from surehold.session.keys import check_text, find_keyed, keys_of_parts
 from surehold.session.outcomes import BitsLimit, Registered, SelectionOutcome
@@ -174,21 +176,42 @@ class Session(Overview):
         return tuple(self._conclude(query, results, None) for query in asked)
 
     def register(
-        self, queries: Iterable[Query | str], *, share: object = None
+        self, queries: Dashboard | Iterable[Query | str], *, share: object = None
     ) -> tuple[Registered, ...]:
         """Claim intervals for questions now, to be asked at any time; it costs nothing.
+
+        The questions of a dashboard are also named, under either guard, all of them or none. Once
+        more, that changes nothing but units and gates: a name means one question for ever.
 
         Under the surprise guard an interval is as wide as what was spent when it was claimed
         demands: what is registered early stays narrow for ever. With a ``share`` of beta, from what
         is left of it, those that are new have equal parts of it.
         """
+        names: list[KeptName] = []
+        if isinstance(queries, Dashboard):
+            asked, names = self._questions.dashboard(queries)
+        else:
+            asked = self._listed(queries)
         if self._ledger.rules.guard == "noise":
-            raise WrongGuard("registering questions", "surprise")
+            if not isinstance(queries, Dashboard) or share is not None:
+                raise WrongGuard("claiming intervals of questions", "surprise")
+            forms = [
+                None if isinstance(one, Derived) else self._questions.question(one, None).form
+                for one in asked
+            ]
+            return register_names(self._ledger, names, forms, self.analyst)
         from surehold.session.surprise_admission import register  # loads SciPy
 
-        asked = self._listed(queries)
         questions = [self._questions.question(query, None) for query in asked]
-        return register(self._ledger, questions, self.analyst, self._held, share)
+        return register(self._ledger, questions, self.analyst, self._held, share, names)
+
+    def watch(self, questions: Sequence[str] | None = None) -> Watched:
+        """Ask the questions of the dashboard, all or those of some names, at the present round.
+
+        They are asked in one pass, all or none. What was answered at this round before is free.
+        """
+        names = watched_names(self._ledger, questions)
+        return watched(names, self.ask_many([name.canonical for name in names]))
 
     def _listed(self, queries: object) -> list[Query]:
         if isinstance(queries, str | Query) or not isinstance(queries, Iterable):

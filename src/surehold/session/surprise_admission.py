@@ -11,6 +11,7 @@ from surehold.errors import BudgetExhausted, NotReady
 from surehold.ledger.draft import Draft
 from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
+from surehold.ledger.names import KeptName
 from surehold.ledger.surprise_draft import (
     SurpriseDraft,
     asking_of_entry,
@@ -22,7 +23,7 @@ from surehold.ledger.surprise_draft import (
 )
 from surehold.ledger.surprise_policy import check_bits, to_bits, units_of_bits
 from surehold.ledger.view import Asked, Found, View
-from surehold.mechanisms.outcomes.base import Asking, Claim
+from surehold.mechanisms.outcomes.base import Asking
 from surehold.queries import Expectation, Query
 from surehold.session.admission import Admission, Step
 from surehold.session.outcomes import BitsLimit, Registered, SurpriseQuote
@@ -178,8 +179,9 @@ def register(
     analyst: str,
     held: int | None,
     share: object,
+    names: Sequence[KeptName] = (),
 ) -> tuple[Registered, ...]:
-    """Register questions that have no claim yet, all at the same past."""
+    """Register questions that have no claim yet, all at the same past, and name them."""
     declared = None
     if share is not None:
         declared = check_fraction("share", share, "above 0 and up to 1", lambda x: 0 < x <= 1)
@@ -199,6 +201,9 @@ def register(
                 at = t if asking.is_one_round else None
                 draft.add_claim(asking, at, bill, None if each is None else each * asking.claims)
         fresh = {_asking(question).canonical for question in new}
+        for name in names:
+            if draft.add_name(name, analyst):
+                fresh.add(name.canonical)
         for question in questions:
             asking = _asking(question)
             found.append(_registered(draft, asking, t, asking.canonical in fresh))
@@ -215,15 +220,17 @@ def _row(draft: Draft, asking: Asking, t: int) -> Any:
 
 
 def _registered(draft: SurpriseDraft, asking: Asking, t: int, new: bool) -> Registered:
-    row = _row(draft, asking, t)
-    claim: Claim = claim_of(draft.surprise, draft.entry(row.seq))
-    at = claim.first or t
+    row, claim = _row(draft, asking, t), None
+    if row is not None:
+        claim = claim_of(draft.surprise, draft.entry(row.seq))
+    at = t if claim is None else claim.first or t
     menu: Mapping[str, Any] = terms_of(draft, asking, at).menu
     return Registered(
+        title=draft.names.titles.get(asking.canonical),
         query=asking.canonical,
-        claim=claim.number,
-        level=asking.level(claim, at).nats,
-        share=float(claim.share),
+        claim=None if claim is None else claim.number,
+        level=None if claim is None else asking.level(claim, at).nats,
+        share=None if claim is None else float(claim.share),
         width=asking.forecast(menu, claim, at),
         new=new,
     )

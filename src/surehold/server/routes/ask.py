@@ -23,11 +23,12 @@ from surehold.server.schemas import (
     Reply,
     Result,
     SelectBody,
+    WatchBody,
     gives,
     reply,
 )
 from surehold.server.service import Caller, Service
-from surehold.session import Choice, KeptModel, SelectionOutcome
+from surehold.session import Choice, KeptModel, SelectionOutcome, Watched
 
 BYTES = "application/octet-stream"
 
@@ -59,7 +60,7 @@ async def select(body: SelectBody, service: Served, caller: Called, key: KeyHead
 
 @router.post("/register", openapi_extra=ANALYST, responses=gives(Claimed, *WITH_BODY, 409, 501))
 async def register(body: RegisterBody, service: Served, caller: Called) -> Reply:
-    """Claim intervals for questions now, to be asked at any time. Free; reads no record."""
+    """Name questions and claim their intervals, to be asked at any time. Free; reads no record."""
 
     def claim() -> Reply:
         asked, desk = body.build(service.dataset), service.desk(caller, body.round)
@@ -67,6 +68,19 @@ async def register(body: RegisterBody, service: Served, caller: Called) -> Reply
         return reply({"registered": [one.to_dict() for one in claims]})
 
     return await run_sync(claim, limiter=service.threads)
+
+
+@router.post("/watch", openapi_extra=ANALYST, responses=gives(Watched, *_ERRORS))
+async def watch(body: WatchBody, service: Served, caller: Called) -> Reply:
+    """Ask the questions of the dashboard at the present round, all or none; free if nothing is new.
+
+    `verdict` is the worst of all gates.
+    """
+
+    def ask() -> Reply:
+        return reply(service.desk(caller, body.round).watch(body.questions))
+
+    return await run_sync(ask, limiter=service.threads)
 
 
 async def _answer(

@@ -8,11 +8,15 @@ from fastapi import APIRouter, Path, Query
 
 from surehold.errors import RequestRefused
 from surehold.planning import Plan
+from surehold.queries import Dashboard
+from surehold.queries.dashboard import MOST_QUESTIONS
+from surehold.queries.lexer import LONGEST_QUERY
 from surehold.server import schemas
 from surehold.server.auth import VIEWER, Called, GuardedRoute, Served
 from surehold.server.schemas import LARGEST, USUAL, WITH_BODY, Reply, gives, reply
 from surehold.server.service import Me
 from surehold.session import (
+    History,
     Outlook,
     Quote,
     Status,
@@ -67,6 +71,24 @@ def rounds(service: Served) -> Reply:
 def growth(service: Served) -> Reply:
     """Return how the data grew, in at most 500 points."""
     return reply({"growth": [point.to_dict() for point in service.dataset.growth()]})
+
+
+@router.get("/dashboard", openapi_extra=VIEWER, responses=gives(Dashboard, *USUAL))
+def dashboard(service: Served) -> Reply:
+    """Return the questions that have names, with their units and gates."""
+    return reply(service.dataset.dashboard)
+
+
+@router.get("/history", openapi_extra=VIEWER, responses=gives(History, *USUAL))
+def history(service: Served, question: Annotated[str, Query(max_length=LONGEST_QUERY)]) -> Reply:
+    """Return the answers to one question, by its name or its text, round by round."""
+    return reply(service.dataset.history(question))
+
+
+@router.get("/histories", openapi_extra=VIEWER, responses=gives(schemas.Histories, *USUAL))
+def histories(service: Served, limit: Annotated[int, Query(ge=1, le=MOST_QUESTIONS)] = 12) -> Reply:
+    """Return the histories of named questions or, if there are none, of those asked most often."""
+    return reply({"histories": [one.to_dict() for one in service.dataset.histories(limit)]})
 
 
 @router.get("/compare", openapi_extra=VIEWER, responses=gives(schemas.Compared, *USUAL))
