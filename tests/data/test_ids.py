@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import surehold as sh
 from surehold.data import intake, record_store
+from surehold.data.repeats import remark_on
 from surehold.errors import BadRecord, InvalidInput, LedgerCorrupt
 from surehold.queries import Schema
 
@@ -205,3 +207,46 @@ def test_verify_finds_an_id_that_is_there_twice(tmp_path: Path) -> None:
             draft.add_rows("[[1,2]]", 1, None, 0)
         with pytest.raises(LedgerCorrupt, match="1 of their ids are not unique"):
             made.verify()
+
+
+# --------------------------------------------------------------------------------- without ids
+
+
+def shop(count: int) -> list[dict[str, object]]:
+    random = np.random.default_rng(4)
+    return [{"user": i, "age": int(random.integers(0, 90))} for i in range(count)]
+
+
+@pytest.mark.parametrize("reopen", [False, True])
+def test_an_export_that_grows_is_remarked_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reopen: bool
+) -> None:
+    monkeypatch.setattr(intake, "LARGE", 1_000)
+    made = make(tmp_path, id=None)
+    notes = []
+    for count in (2_000, 2_100, 2_300, 2_600):
+        rows = shop(count)
+        notes.append(made.append(rows[::-1]).note)
+        if reopen:
+            made.close()
+            made = sh.open(tmp_path / "shop")
+    assert notes[0] is None
+    assert all("of these records equal earlier ones" in str(note) for note in notes[1:])
+    assert made.n == 9_000  # it was remarked on, not refused
+    text = str(made.append(shop(2_601), key="mine"))
+    assert text.partition("note: ")[2].startswith("over 99% of these records")
+    assert made.append(shop(2_601), key="mine").note is None  # it is the same append
+    made.close()
+
+
+@given(st.data())
+@settings(max_examples=30, deadline=None)
+def test_independent_records_are_not_remarked_on(data: st.DataObject) -> None:
+    """Whatever their columns hold: few values, many, a few common ones among many rare."""
+    random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    old, new = data.draw(st.integers(100, 4_000)), data.draw(st.integers(100, 4_000))
+    values = data.draw(st.sampled_from([2, 50, 1_000, 20_000, 10**9]))
+    power = data.draw(st.sampled_from([1, 3, 10]))
+    drawn = (random.random(old + new) ** power * values).astype(np.int64)
+    frame = pl.DataFrame({"x": drawn})
+    assert remark_on(frame.tail(new), frame.head(old), old) is None

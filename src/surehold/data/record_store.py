@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
@@ -20,11 +21,12 @@ from surehold.data.intake import Intake
 from surehold.data.known_sums import KnownSums, Totals
 from surehold.data.model_store import ModelStore
 from surehold.data.records import Row, dump_rows, load_rows
+from surehold.data.repeats import END, Sample, remark_on
 from surehold.data.segments import FOLDER, SegmentWriter, check_bytes, read_segments, sweep
 from surehold.data.sources import batches
 from surehold.data.statistics import Statistic
 from surehold.errors import InvalidInput, LedgerCorrupt
-from surehold.ledger.draft import Draft, content_of, content_of_files
+from surehold.ledger.draft import TELLING, Draft, content_of, content_of_files
 from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.tables import Segment
@@ -65,6 +67,7 @@ class Addition:
     count: int
     n: int
     known: int | None
+    note: str | None = None
 
 
 class RecordStore:
@@ -106,9 +109,11 @@ class RecordStore:
         if schema.id is not None:
             size = self._ledger.refresh().records
             intake.compare_with(self._snapshot(size).frame(0, size))
+        some = Sample()
         try:
             for batch in batches(source, schema, format):
                 intake.take(batch)
+                some.take(batch)
                 if progress is not None:
                     progress(intake.offered)
             intake.finish()
@@ -117,10 +122,40 @@ class RecordStore:
                 return Addition(0, self._ledger.refresh().records, known)
             if schema.id is not None:
                 return self._commit_by_id(intake, size, key)
+            size = self._ledger.refresh().records
+            note = None if again else self._remark_on(intake.offered, some, size)
             body = self._commit(intake, again, key).read()
+            if body["start"] < size:  # made before, with the same key
+                note = None
         finally:
             intake.close()
-        return Addition(intake.count, body["start"] + body["count"], None)
+        return Addition(intake.count, body["start"] + body["count"], None, note)
+
+    def _remark_on(self, offered: int, some: Sample, size: int) -> str | None:
+        """A note for the custodian if records seem to have been appended before."""
+        if min(offered, size) < TELLING:
+            return None
+        return remark_on(some.frame(self.schema), self._ends(size), size)
+
+    def _ends(self, size: int) -> pl.DataFrame:
+        """Return the first records and the last ones, without loading all if none are loaded."""
+        if self._engine.size:
+            kept = [self._snapshot(size).frame(0, size)]
+        else:
+            segments = self._ledger.store.segments()
+            chosen: dict[int, Segment] = {}
+            for ordered in (segments, segments[::-1]):
+                for segment, before in zip(
+                    ordered, accumulate((one.count for one in ordered), initial=0), strict=False
+                ):
+                    if before < END:
+                        chosen[segment.start] = segment
+            kept = read_segments(self._folder, [chosen[start] for start in sorted(chosen)])
+            pending = self._ledger.store.pending()
+            rows = [row for part in pending for row in load_rows(part.rows)]
+            kept.append(frame_of(rows, self.schema))
+        frame = pl.concat(kept, rechunk=False)
+        return frame if frame.height <= 2 * END else frame.head(END).vstack(frame.tail(END))
 
     def _commit(self, intake: Intake, again: bool, key: str | None) -> Entry:
         ledger = self._ledger

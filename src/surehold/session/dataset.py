@@ -53,17 +53,20 @@ class Appended(Shown):
     """What an append did: how many records it added, and how many there are now.
 
     ``known`` is the number of records that it passed over, as their ids were there already; None
-    if the dataset has no ids.
+    if the dataset has no ids. ``note`` is a remark for the custodian, if there is one: without ids,
+    an append of which a large part seems to be there already is added, but remarked on.
     """
 
     count: int
     n: int
     known: int | None = None
+    note: str | None = None
 
     def __str__(self) -> str:
         new = "" if self.known is None else "new "
+        note = "" if self.note is None else f"\nnote: {self.note}"
         passed = f" and passed over {self.known:,} known by their ids" if self.known else ""
-        return f"appended {several(self.count, f'{new}record')}{passed}; there are {self.n:,}"
+        return f"appended {several(self.count, f'{new}record')}{passed}; there are {self.n:,}{note}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,7 +178,7 @@ class Dataset(Overview):
         written = FileFormat.of(format, delimiter, decimal)
         try:
             added = self._data.append(source, written, progress, again, key)
-            return Appended(added.count, added.n, added.known)
+            return Appended(added.count, added.n, added.known, added.note)
         except StorageFailed as error:
             if key is None or error.kept is not None:
                 raise
