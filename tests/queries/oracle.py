@@ -6,6 +6,7 @@ An expression is a tuple: its operator as users know it, then its operands. So `
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 from fractions import Fraction
@@ -32,7 +33,7 @@ def read(value):
     """A value of a column."""
     if isinstance(value, str):
         return value.encode()[:256].decode(errors="ignore")
-    if isinstance(value, bool | None):
+    if isinstance(value, bool | dt.date | None):
         return value
     if isinstance(value, int):
         return rounded(Fraction(value))
@@ -44,6 +45,11 @@ def read(value):
 def arithmetic(operator, x, y):
     if x is None or y is None:
         return None
+    if isinstance(x, dt.datetime):
+        microseconds = rounded(Fraction((x - y) // dt.timedelta(microseconds=1)))
+        return rounded(Fraction(microseconds) / (24 * 3600 * 10**6))
+    if isinstance(x, dt.date):
+        return float((x - y).days)
     x, y = Fraction(x), Fraction(y)
     if operator == "+":
         return rounded(x + y)
@@ -118,6 +124,12 @@ ONE = {
     "length": lambda text: float(len(text)),
     "lower": lambda text: ascii_case(text, "A", "Z", 32),
     "upper": lambda text: ascii_case(text, "a", "z", -32),
+    "year": lambda time: float(time.year),
+    "month": lambda time: float(time.month),
+    "day": lambda time: float(time.day),
+    "weekday": lambda time: float(time.isoweekday()),
+    "hour": lambda time: float(time.hour),
+    "date": lambda time: time.date() if isinstance(time, dt.datetime) else time,
 }
 
 
@@ -129,7 +141,7 @@ def number_of(value):
 
 def value_of(expression, record):
     operator, *operands = expression
-    if operator in ("number", "text", "truth"):
+    if operator in ("number", "text", "truth", "time"):
         return operands[0]
     if operator == "null":
         return None

@@ -6,13 +6,14 @@ from itertools import pairwise
 import polars as pl
 from hypothesis import reject
 
-from queries.generators import COLUMNS, FLOATS, INTEGERS, TEXTS
+from queries.generators import COLUMNS, DATES, FLOATS, INTEGERS, STAMPS, TEXTS
 from surehold.data.engines import PolarsEngine
 from surehold.errors import InvalidQuery
 from surehold.queries import Schema
 
 SCHEMA = Schema.of(COLUMNS)
 DTYPES = {"int": pl.Int64(), "float": pl.Float64(), "bool": pl.Boolean(), "str": pl.String()}
+DTYPES |= {"date": pl.Date(), "timestamp": pl.Datetime("us", "UTC")}
 
 
 def measured(query):
@@ -51,6 +52,7 @@ def pool():
     """Records in which the odd values meet each other."""
     ints, floats, texts = [*INTEGERS, None], [*FLOATS, None], [*TEXTS, None]
     truths = [True, False, None]
+    days, moments = [*DATES, None], [*STAMPS, None]
     return [
         {
             "age": ints[i % len(ints)],
@@ -61,6 +63,10 @@ def pool():
             "In": truths[i // 3 % 3],
             "city": texts[i % len(texts)],
             "length": texts[(i * 11 + 2) % len(texts)],
+            "day": days[i % len(days)],
+            "due": days[(i * 5 + 3) % len(days)],
+            "at": moments[i % len(moments)],
+            "seen": moments[(i * 7 + 2) % len(moments)],
         }
         for i in range(120)
     ]

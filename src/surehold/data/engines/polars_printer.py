@@ -37,7 +37,13 @@ from surehold.data.engines.polars_text_functions import (
     position,
     text_test,
 )
-from surehold.data.engines.polars_times import calendar, date_of, elapsed
+from surehold.data.engines.polars_times import (
+    calendar,
+    date_of,
+    elapsed,
+    number_of_time,
+    time_column,
+)
 from surehold.queries import ColumnType, Measure
 from surehold.queries.expressions import (
     LARGEST,
@@ -121,7 +127,7 @@ class PolarsPrinter:
                     return number_of_text(_text_column(operand)[0])
                 number = self.print_node(operand)
                 if operand.type in TIMES:
-                    return number.cast(pl.Float64)
+                    return number_of_time(number)
                 return number_of_truth(number) if operand.type is Type.BOOLEAN else number
             case Elapsed(_, left, right):
                 return elapsed(self.print_node(left), self.print_node(right), left.type)
@@ -187,7 +193,7 @@ class PolarsPrinter:
         column = pl.col(node.name)
         if node.holds is ColumnType.INT:
             return column.cast(pl.Float64)
-        return column.cast(pl.Int64) if node.type in TIMES else column
+        return time_column(node.name, node.type) if node.type in TIMES else column
 
     def _case(self, node: Case) -> pl.Expr:
         printed = self.print_node(node.otherwise)
@@ -206,6 +212,9 @@ class PolarsPrinter:
             operator, left, right = _MIRRORED[operator], right, left
         if left.type is Type.TEXT:
             return _compare_texts(operator, left, right)
+        if isinstance(left, Column) and isinstance(right, Time):
+            stored, dtype = _stored_times(left)
+            return _COMPARE[operator](stored, pl.lit(right.value, dtype=dtype))
         if isinstance(left, Column) and isinstance(right, Number):
             return self._compare_column(operator, left, right.value)
         return _COMPARE[operator](self.print_node(left), self.print_node(right))
@@ -236,8 +245,11 @@ class PolarsPrinter:
         if operand.type is Type.TEXT:
             return is_among(*_text_column(operand), [str(value) for value in node.values])
         if operand.type in TIMES:
-            listed = pl.Series(node.values, dtype=pl.Int64())
-            return self.print_node(operand).is_in(listed.implode())
+            if isinstance(operand, Column):
+                printed, dtype = _stored_times(operand)
+            else:
+                printed, dtype = self.print_node(operand), DTYPES[operand.type]
+            return printed.is_in(pl.Series(node.values, dtype=dtype).implode())
         numbers = [value for value in node.values if isinstance(value, float)]
         # As in _compare_column; a fraction or a huge number sends all of them to the doubles.
         whole = all(value.is_integer() and abs(value) < _EXACT_INTEGERS for value in numbers)
@@ -248,6 +260,12 @@ class PolarsPrinter:
             # Faster than is_in; the very definition of it, too.
             return reduce(or_, (self._compare_column("=", operand, value) for value in numbers))
         return self.print_node(operand).is_in(pl.Series(numbers, dtype=pl.Float64()).implode())
+
+
+def _stored_times(column: Column) -> tuple[pl.Expr, pl.DataType]:
+    """Return the integers of a column of times as they are stored, and their type."""
+    dtype = pl.Int32() if column.type is Type.DATE else pl.Int64()
+    return pl.col(column.name).to_physical(), dtype
 
 
 # ------------------------------------------------------------------------------- texts
