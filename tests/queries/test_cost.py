@@ -19,10 +19,10 @@ def cost(text):
         # 1,089 characters, as the one of the issue that blocked everybody for 8.6 s.
         " or ".join(f"contains(upper(city), '{letter * 246}')" for letter in "ABCD"),
         " or ".join(f"contains(city, 'x{i}')" for i in range(16)),
-        " or ".join(["city < home"] * 4),
-        " or ".join(["cast(city as number) > length(home)"] * 4),
+        " or ".join(f"city {order} home" for order in ("<", "<=", ">", ">=")),
+        " or ".join(f"cast(city as number) > length(home) + {i}" for i in range(4)),
         "coalesce(city, home, 'a') = coalesce(home, city, 'b')",
-        " or ".join([f"upper(city) = '{'X' * 250}'", *["length(home) > 3"] * 10]),
+        " or ".join([f"upper(city) = '{'X' * 250}'", *(f"length(home) > {i}" for i in range(10))]),
     ],
 )
 def test_what_costs_too_much_is_refused(text):
@@ -43,9 +43,9 @@ def test_a_cost_that_doubles_on_every_level_is_refused_at_once():
     [
         " + ".join(f"{i}.5 * bmi" for i in range(1, 120)) + " > 1",
         " + ".join(["bmi"] * 240) + " > 1",
-        "least(" + ", ".join(["bmi"] * 210) + ") > 1",
-        "coalesce(" + ", ".join(["bmi"] * 210) + ") > 1",
-        " and ".join(f"age <> {i}" for i in range(120)),
+        "least(" + ", ".join(f"bmi + {i}" for i in range(120)) + ") > 1",
+        "coalesce(" + ", ".join(f"bmi + {i}" for i in range(120)) + ") > 1",
+        " and ".join(f"age < {i}" for i in range(120)),
         "case when smoker then bmi else " * 45 + "bmi" + " end" * 45 + " > 1",
         "sqrt(" * 45 + "bmi" + ")" * 45 + " > 1",
         "city in (" + ", ".join(f"'place {i}'" for i in range(400)) + ")",

@@ -33,7 +33,7 @@ SCHEMA = Schema.of({"x": "float", "n": "int", "ill": "bool", "city": "str"})
         (gini("x-1", -1, 1e20), "gini(x - 1, -1, 1e+20)"),
         (kendall("x", "N"), "kendall(x, N)"),
         (concordance("x", '"a b"'), 'concordance(x, "a b")'),
-        (auc_pairs("0.5*x", target="city='Oslo'"), "auc_pairs(0.5 * x, city = 'Oslo')"),
+        (auc_pairs("0.5*x", target="city='Oslo'"), "auc_pairs(x * 0.5, city = 'Oslo')"),
     ],
 )
 def test_one_text_for_all_spellings(query, canonical):

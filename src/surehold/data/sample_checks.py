@@ -14,8 +14,8 @@ import polars as pl
 from surehold.data.csv_files import sample_texts
 from surehold.data.csv_headers import header_of, is_record
 from surehold.data.file_formats import FileFormat
-from surehold.queries.canonical import canonical
 from surehold.queries.expressions import Column
+from surehold.queries.writer import write
 
 _MOST = 0.9  # of the texts of a column
 _DATE = r"^\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}(\s|$)"
@@ -68,7 +68,7 @@ def _doubt(name: str, texts: pl.Series) -> str | None:
     if _MOST <= _share(numbers) < 1.0:
         return (
             f"{name!r} is text, as some fields are not numbers; leave those empty, or ask about "
-            f"cast({canonical(Column(name, position=0))} as number)"
+            f"cast({write(Column(name, position=0))} as number)"
         )
     return None
 

@@ -24,8 +24,8 @@ from surehold.lab.populations import ORDERS, Listed
 from surehold.lab.records import CELL_BITS, Bytes, Flags, Records
 from surehold.lab.tables import KNOWN, Known, Table, read
 from surehold.queries import ColumnType, fraction
-from surehold.queries.canonical import canonical
 from surehold.queries.expressions import Column, Compare, Expression, Number, Text
+from surehold.queries.writer import write
 
 __all__ = ["KNOWN", "Known", "natural_questions", "population"]
 
@@ -109,7 +109,7 @@ def _natural(table: Table, count: int, seed: int) -> list[tuple[str, Flags]]:
         value = table.frame.item(int(random.integers(table.frame.height)), name)
         if value is None:
             continue
-        text = canonical(_condition(name, kind, value))
+        text = write(_condition(name, kind, value))
         if text in found:
             continue
         try:

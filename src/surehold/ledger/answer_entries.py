@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from surehold.ledger.entries import Entry
 from surehold.ledger.policy import Policy
-from surehold.queries import Derived, FitForm, Form, NumberForm, Reading, SelectForm
+from surehold.queries import Derived, FitForm, Form, NumberForm, Reading, SelectForm, is_same
 
 if TYPE_CHECKING:
     from surehold.ledger.ledger import Ledger
@@ -151,7 +151,7 @@ def derived_body(query: Derived, parts: Sequence[int], ledger: Ledger) -> dict[s
     """What follows from the entries of the parts, which are those it asks for, at one round."""
     entries = [ledger.entry(seq) for seq in parts]
     rounds = {entry.read()["round"] for entry in entries}
-    asked = [entry.read()["canonical"] for entry in entries]
-    if len(rounds) != 1 or asked != [part.canonical for part in query.parts]:
+    pairs = zip((entry.read()["canonical"] for entry in entries), query.parts, strict=True)
+    if len(rounds) != 1 or not all(is_same(asked, part.canonical) for asked, part in pairs):
         raise ValueError("a derived answer has all its parts at one round")
     return dict(query.derive([readings(entry, ledger.policy) for entry in entries]))

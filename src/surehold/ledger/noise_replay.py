@@ -9,7 +9,7 @@ from surehold.ledger.entries import Entry, State
 from surehold.ledger.replay import Replay, must
 from surehold.ledger.tables import RoundTotals, Spent
 from surehold.ledger.view import check_registered, question
-from surehold.queries import Derived, Form, form_of, query_of
+from surehold.queries import Derived, Form, form_of, recorded_query
 
 
 class NoiseReplay(Replay):
@@ -68,7 +68,7 @@ class NoiseReplay(Replay):
 
     def check_derived(self, body: dict[str, Any], entry: Entry) -> State:
         canonical = str(body["canonical"])
-        query = query_of(canonical)
+        query = recorded_query(canonical)
         must(isinstance(query, Derived) and query.canonical == canonical, "it is no such query")
         assert isinstance(query, Derived)
         parts = [int(part) for part in body["parts"]]

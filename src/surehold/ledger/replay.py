@@ -14,6 +14,7 @@ from surehold.ledger.draft import content_of, content_of_files, contents_of, day
 from surehold.ledger.entries import GENESIS, Entry, State
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.names import KeptName, resolve
+from surehold.ledger.synonyms import synonyms_of
 from surehold.ledger.tables import ClaimRow, RoundTotals, Segment, Spent
 from surehold.queries import Charged, Declared, Expectation, Source, query_of
 
@@ -163,6 +164,7 @@ class Replay:
         must(store.all_free_entries() == free, "its index has other free entries than its entries")
         self._check_contents(store.contents())
         must(store.claims() == self._claims(), "its index has other claims than its entries")
+        self._check_synonyms(store.synonyms())
         same_unanswered = store.unanswered() == self._unanswered()
         must(same_unanswered, "its index has other unanswered charges than its entries")
 
@@ -178,6 +180,12 @@ class Replay:
         )
         is_whole = is_known and self._contents.keys() <= found.keys()
         must(is_whole, "its index has other appends than its entries")
+
+    def _check_synonyms(self, found: dict[bytes, bytes]) -> None:
+        """What leads from a canonical form to earlier words; a ledger without them has none."""
+        if found:
+            entries = ((entry.kind, entry.body) for entry in self._ledger.store.entries())
+            must(found.items() <= set(synonyms_of(entries)), "its index has other synonyms")
 
     def _unanswered(self) -> int:
         """How many charges have no answer; the index must lead to each of them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, cast
 
 from surehold.errors import LedgerCorrupt
@@ -124,6 +124,20 @@ class QuestionIndex(EntryTable):
     def claims(self) -> dict[bytes, ClaimRow]:
         """All claims of questions."""
         return {row[0]: ClaimRow(*row[1:]) for row in self._rows("SELECT * FROM claims")}
+
+    def earlier(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The keys of the same questions, or of their claims, in the words of earlier versions."""
+        if not keys or not self._synonyms:
+            return {}
+        return {key: self._synonyms[key] for key in keys if key in self._synonyms}
+
+    @cached_property
+    def _synonyms(self) -> dict[bytes, bytes]:
+        return self.synonyms()  # a migration fills the table, and nothing is added to it
+
+    def synonyms(self) -> dict[bytes, bytes]:
+        """All keys that stand for keys of earlier versions."""
+        return dict(self._rows("SELECT question, earlier FROM synonyms"))
 
     def questions(self) -> int:
         """How many answers the index has, derived ones among them."""

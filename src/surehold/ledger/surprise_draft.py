@@ -86,8 +86,8 @@ class SurpriseDraft(Draft):
         """What the guard keeps count of."""
         return book_of(self.surprise, self.state)
 
-    def claim_row(self, subject: bytes) -> ClaimRow | None:
-        return self._new_claims.get(subject) or super().claim_row(subject)
+    def _claim(self, subject: bytes) -> ClaimRow | None:
+        return self._new_claims.get(subject) or super()._claim(subject)
 
     def entry(self, seq: int) -> Entry:
         """An entry, also one of this draft."""

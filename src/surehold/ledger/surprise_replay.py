@@ -36,13 +36,13 @@ class _Past(View):
     def __init__(self, ledger: Ledger) -> None:
         self.store, self.rules = ledger.store, ledger.rules
         self.claims: dict[bytes, ClaimRow] = {}
-        self.answers: dict[tuple[str, int], Entry] = {}
+        self.answers: dict[bytes, Entry] = {}
 
-    def claim_row(self, subject: bytes) -> ClaimRow | None:
+    def _claim(self, subject: bytes) -> ClaimRow | None:
         return self.claims.get(subject)
 
-    def answered(self, canonical: str, t: int) -> Entry | None:
-        return self.answers.get((canonical, t))
+    def _find(self, keys: Sequence[bytes]) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
+        return {key: self.answers[key] for key in keys if key in self.answers}, {}
 
 
 class _Answer(NamedTuple):
@@ -118,14 +118,14 @@ class SurpriseReplay(Replay):
             terms = self._fresh_terms(body, asking)
             self._check_own_key(body, entry)
         t, subject = terms.t, subject_key(subject_of(asking, terms.t))
-        row = past.claims.get(subject) if asking.is_number else None
+        row = past.claim_row(subject) if asking.is_number else None
         before = None if row is None or row.last is None else past.entry(row.last).read()
         again = terms.report(body["outcome"])
         for name, value in {**again, **combine(again, before)}.items():
             must(body[name] == value, f"its {name} does not follow from its outcome")
         if row is not None and is_latest(body, before):
             past.claims[subject] = ClaimRow(row.seq, entry.seq)
-        past.answers[asking.canonical, t] = entry
+        past.answers[question(asking.canonical, t)] = entry
         self._answers[t].append(_Answer(entry.seq, terms, body["outcome"]))
         return self._count(body, entry, t)
 
@@ -145,7 +145,7 @@ class SurpriseReplay(Replay):
     def _check_tables(self) -> None:
         self._questions = len(self._past.answers)
         super()._check_tables()
-        kept = {question(*asked): entry.seq for asked, entry in self._past.answers.items()}
+        kept = {key: entry.seq for key, entry in self._past.answers.items()}
         for key, found in self._ledger.store.find(list(kept))[0].items():
             must(found.seq == kept.pop(key), "its index leads to another answer than the last one")
         must(not kept, "its index does not lead to all answers")

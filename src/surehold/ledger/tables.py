@@ -102,6 +102,21 @@ def fill_spending(connection: Connection) -> None:
     connection.executemany("INSERT INTO spending VALUES (?, ?, ?)", rows)
 
 
+def _add_synonyms(connection: Connection) -> None:
+    """What was asked in words that have another canonical form since: from that form to them."""
+    from surehold.ledger.synonyms import synonyms_of
+
+    connection.execute(
+        "CREATE TABLE synonyms (question BLOB PRIMARY KEY, earlier BLOB NOT NULL) WITHOUT ROWID"
+    )
+    entries = connection.execute("SELECT kind, body FROM entries ORDER BY seq")
+    known = {row[0] for row in connection.execute("SELECT question FROM asked")}
+    known |= {row[0] for row in connection.execute("SELECT question FROM charged")}
+    known |= {row[0] for row in connection.execute("SELECT subject FROM claims")}
+    rows = [pair for pair in synonyms_of(entries) if pair[0] not in known]
+    connection.executemany("INSERT OR IGNORE INTO synonyms VALUES (?, ?)", rows)
+
+
 # Migration i takes a database from version i to i + 1. Add to the end; never change one.
 MIGRATIONS: tuple[str | Callable[[Connection], None], ...] = (
     """
@@ -168,4 +183,5 @@ MIGRATIONS: tuple[str | Callable[[Connection], None], ...] = (
         last INTEGER
     ) WITHOUT ROWID
     """,
+    _add_synonyms,
 )

@@ -14,7 +14,7 @@ from surehold.ledger.policy import Policy, Rules
 from surehold.ledger.store import Store
 from surehold.ledger.tables import ClaimRow, Spent
 from surehold.planning import Plan
-from surehold.queries import CheckedQuery, CustomMeasure, Declared
+from surehold.queries import CheckedQuery, CustomMeasure, Declared, is_same
 
 if TYPE_CHECKING:
     from surehold.ledger.surprise_policy import SurprisePolicy
@@ -106,16 +106,34 @@ class View:
         by_key = {question(*one): one for one in asked}
         answers, charges = (
             {by_key[key]: entry for key, entry in entries.items()}
-            for entries in self._find(list(by_key))
+            for entries in self._find_in_any_words(list(by_key))
         )
         for (canonical, t), entry in (*answers.items(), *charges.items()):
             body = entry.read()
-            if (body.get("canonical"), body.get("round")) != (canonical, t):
+            if body.get("round") != t or not is_same(body.get("canonical"), canonical):
                 raise LedgerCorrupt("the ledger", "its index points to another answer", entry.seq)
         return Found(answers, charges)
 
+    def _find_in_any_words(
+        self, keys: Sequence[bytes]
+    ) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
+        """What there is under these keys or, where nothing is, under those of earlier versions."""
+        found = self._find(keys)
+        earlier = self.store.earlier([key for key in keys if not any(key in one for one in found)])
+        if earlier:
+            for now, past in zip(found, self._find(list(earlier.values())), strict=True):
+                now |= {key: past[old] for key, old in earlier.items() if old in past}
+        return found
+
     def claim_row(self, subject: bytes) -> ClaimRow | None:
         """Where the claim of a question is, under a surprise guard."""
+        row = self._claim(subject)
+        if row is None:
+            earlier = self.store.earlier([subject])
+            row = self._claim(earlier[subject]) if earlier else None
+        return row
+
+    def _claim(self, subject: bytes) -> ClaimRow | None:
         return self.store.claim(subject)
 
     def entry(self, seq: int) -> Entry:

@@ -44,7 +44,7 @@ from surehold.queries.pairs import (
     kendall,
     variance,
 )
-from surehold.queries.query_text import form_of, query_of
+from surehold.queries.query_text import form_of, is_same, query_of, recorded_query
 from surehold.queries.schema import ColumnType, Schema
 from surehold.queries.selection import Select, SelectForm, select
 from surehold.queries.statistical import Difference, Statistical, fraction, mean

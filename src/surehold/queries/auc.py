@@ -29,6 +29,7 @@ from surehold.queries.pairs import PairStatistic
 from surehold.queries.parser import Parser, join
 from surehold.queries.schema import Schema
 from surehold.queries.statistical import Statistical, build, check_length
+from surehold.queries.writer import write
 
 
 class _Area(DerivedNumber):
@@ -41,7 +42,7 @@ class _Area(DerivedNumber):
         return divide_pairs(*parts)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Auc(_Area):
     """The area under the ROC curve, from three answers.
 
@@ -70,7 +71,7 @@ class Auc(_Area):
         )
 
     def __repr__(self) -> str:
-        return f"auc({canonical(self.score)!r}, target={canonical(self.target)!r})"
+        return f"auc({write(self.score)!r}, target={write(self.target)!r})"
 
 
 def divide_pairs(pairs: Reading, positive: Reading, negative: Reading) -> Reading:
@@ -99,7 +100,7 @@ class ModelPairs(Source):
     canonical: str
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ModelRanking(ScalarQuery):
     """P(score+ > score-, one positive and one negative), the score being a model's."""
 
@@ -116,7 +117,7 @@ class ModelRanking(ScalarQuery):
         return NumberForm(self.canonical, source, 0.0, 0.5, 1.0, 0, needs="low-sensitivity")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Classes(Charged):
     """The share of each class of a model's target."""
 
@@ -134,7 +135,7 @@ class Classes(Charged):
         return NumberForm(self.canonical, source, 0.0, 1.0, 1.0, 0, labels, price=2)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ModelAuc(_Area):
     """The area under the ROC curve of a model of two classes, the second being positive."""
 

@@ -13,13 +13,14 @@ from surehold.errors import InvalidQuery
 from surehold.formatting import shorten
 from surehold.queries import expressions as ex
 from surehold.queries.branches import distribute
-from surehold.queries.canonical import canonical, number, text
 from surehold.queries.checker import check_types, time_literal
 from surehold.queries.expressions import TIMES, Expression, Type
 from surehold.queries.lexer import Kind
+from surehold.queries.normal_form import normal_form
 from surehold.queries.parser import OPERAND, Parser
 from surehold.queries.schema import Schema
 from surehold.queries.times import DAY, write_time
+from surehold.queries.writer import number, text, write
 
 Literal: TypeAlias = ex.Number | ex.Text | ex.Truth | ex.Time
 
@@ -98,7 +99,8 @@ class Axis:
     @property
     def canonical(self) -> str:
         """One text for all spellings, which reads back as the same axis."""
-        written = canonical(self.operand)
+        operand = normal_form(self.operand)
+        written = write(operand)
         if self.edges:
             edges = _progression(self.edges, self.unit)
             if edges is None:
@@ -106,10 +108,10 @@ class Axis:
             return f"bins({written}, {edges})"
         if self.values:
             # The same brackets as for the operand of an `in`.
-            values = ", ".join(map(canonical, self.values))
-            return f"{canonical(ex.In(self.operand, (0.0,))).removesuffix('(0)')}({values})"
+            values = ", ".join(map(write, self.values))
+            return f"{write(ex.In(operand, (0.0,))).removesuffix('(0)')}({values})"
         # In brackets a condition, without them an axis with declared cells.
-        return f"({written})" if isinstance(self.operand, ex.In) else written
+        return f"({written})" if isinstance(operand, ex.In) else written
 
     def resolve(self, schema: Schema, text: str) -> Axis:
         """With every column looked up and its cells declared, or InvalidQuery."""
@@ -130,7 +132,7 @@ class Axis:
             return Axis(operand, (ex.Truth(True), ex.Truth(False)))
         categories = schema.categories(operand.name) if isinstance(operand, ex.Column) else None
         if categories is None:
-            reason = f"the cells of {shorten(canonical(self.operand))} are not declared"
+            reason = f"the cells of {shorten(write(self.operand))} are not declared"
             hint = f"list them, as in {_BY_HAND}: they are never taken from the records"
             raise InvalidQuery(reason, text, self.operand.position, hint)
         literals = (ex.Text(c) if isinstance(c, str) else ex.Number(float(c)) for c in categories)
@@ -141,7 +143,7 @@ class Axis:
         if operand.type is Type.DATE and all(edge % DAY == 0 for edge in self.edges):
             return Axis(operand, edges=tuple(edge / DAY for edge in self.edges), unit=DAY)
         if operand.type is Type.DATE:
-            reason = f"{shorten(canonical(self.operand))} is a date, which has no time of day"
+            reason = f"{shorten(write(self.operand))} is a date, which has no time of day"
             raise InvalidQuery(reason, text, self.operand.position, "leave times out of its edges")
         if operand.type is not Type.TIMESTAMP:
             check_types(self.operand, schema, text, Type.DATE)
@@ -163,9 +165,9 @@ class Axis:
 def _label(value: Literal) -> str:
     """As it is or, where that could be mistaken for something else, as a literal in quotes."""
     if isinstance(value, ex.Time):
-        return canonical(value).strip("'")
+        return write(value).strip("'")
     if not isinstance(value, ex.Text):
-        return canonical(value)
+        return write(value)
     plain = value.value
     mistakable = plain in ("", OTHER) or plain != plain.strip() or plain[0] == "'"
     return text(plain) if mistakable or BETWEEN_AXES.strip() in plain else plain
@@ -264,7 +266,7 @@ def read_values(parser: Parser) -> tuple[Literal, ...]:
         if values and next(iter(values)).type is not value.type:
             parser.refuse("cells must be all numbers, all texts or all truth values", at=at)
         if value in values:
-            parser.refuse(f"the cell {shorten(canonical(value))} is declared twice", at=at)
+            parser.refuse(f"the cell {shorten(write(value))} is declared twice", at=at)
         values[value] = None
     parser.expect(")")
     return tuple(values)

@@ -108,6 +108,12 @@ class Query(ABC):
     def canonical(self) -> str:
         """One text for all spellings."""
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.canonical == other.canonical
+
+    def __hash__(self) -> int:
+        return hash(self.canonical)
+
     def to_dict(self) -> dict[str, Any]:
         return {"text": self.text, "canonical": self.canonical}
 

@@ -1,100 +1,17 @@
-"""One text for each tree: the same however the user spelled it, and parsed to the same tree."""
+"""One text for all ways to write an expression."""
 
 from __future__ import annotations
 
-from surehold.queries import expressions as ex
-from surehold.queries.expressions import Expression, Type
-from surehold.queries.lexer import BARE, WORDS
-from surehold.queries.times import DAY, write_time
-
-# How tightly each kind binds; brackets go around what binds less tightly than its place asks.
-_LEVEL = {"or": 1, "and": 2, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6}
-_NOT, _COMPARE, _OPERAND, _UNARY, _PRIMARY = 3, 4, 5, 7, 8
+from surehold.queries.expressions import Expression
+from surehold.queries.normal_form import normal_form
+from surehold.queries.writer import write
 
 
-def canonical(expression: Expression) -> str:
-    """The canonical text.
+def canonical(expression: Expression, counts_true: bool = False) -> str:
+    """The canonical text; ``counts_true`` if false and unknown make no difference.
 
     >>> from surehold.queries.parser import parse
     >>> canonical(parse("NOT((a)!=1.50) AND b  BETWEEN 1 and (2+c)*3"))
-    'not a <> 1.5 and b >= 1 and b <= (2 + c) * 3'
+    'a = 1.5 and b <= (c + 2) * 3 and b >= 1'
     """
-    return _print(expression)[0]
-
-
-def number(value: float) -> str:
-    """The shortest decimal that reads back as the same double, whole numbers without a point.
-
-    >>> number(65.0), number(-0.1), number(1e20)
-    ('65', '-0.1', '1e+20')
-    """
-    if value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return repr(value)
-
-
-def name(column: str) -> str:
-    """A column's name, in quotes only where it needs them."""
-    if BARE.fullmatch(column) and column.lower() not in WORDS:
-        return column
-    return f'"{column}"'
-
-
-def text(value: str) -> str:
-    """A text literal."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _at(expression: Expression, level: int) -> str:
-    """Printed where something has to bind at least this tightly."""
-    written, binds = _print(expression)
-    return written if binds >= level else f"({written})"
-
-
-def _print(expression: Expression) -> tuple[str, int]:
-    """The text and how tightly its outermost operator binds."""
-    match expression:
-        case ex.Number(value):
-            # A sign binds like the unary minus, so that -1 is not mistaken for a primary.
-            return number(value), _UNARY if value < 0 else _PRIMARY
-        case ex.Column(column):
-            return name(column), _PRIMARY
-        case ex.Compare(operator, left, right):
-            return f"{_at(left, _OPERAND)} {operator} {_at(right, _OPERAND)}", _COMPARE
-        case ex.Connective(operator, parts):
-            level = _LEVEL[operator]
-            return f" {operator} ".join(_at(part, level + 1) for part in parts), level
-        case ex.Text(value):
-            return text(value), _PRIMARY
-        case ex.Time(value, kind):
-            return text(write_time(value * DAY if kind is Type.DATE else value)), _PRIMARY
-        case ex.Truth(value):
-            return "true" if value else "false", _PRIMARY
-        case ex.Null():
-            return "null", _PRIMARY
-        case ex.Negate(operand):
-            return f"-{_at(operand, _PRIMARY)}", _UNARY
-        case ex.Arithmetic(operator, left, right):
-            level = _LEVEL[operator]
-            return f"{_at(left, level)} {operator} {_at(right, level + 1)}", level
-        case ex.In(operand, values):
-            listed = (text(value) if isinstance(value, str) else number(value) for value in values)
-            return f"{_at(operand, _OPERAND)} in ({', '.join(listed)})", _COMPARE
-        case ex.IsNull(operand):
-            return f"{_at(operand, _OPERAND)} is null", _COMPARE
-        case ex.Not(operand):
-            return f"not {_at(operand, _NOT)}", _NOT
-        case ex.Case(branches, otherwise):
-            whens = (f" when {canonical(c)} then {canonical(v)}" for c, v in branches)
-            last = "" if isinstance(otherwise, ex.Null) else f" else {canonical(otherwise)}"
-            return f"case{''.join(whens)}{last} end", _PRIMARY
-        case ex.Choice(function, parts):
-            return f"{function}({', '.join(map(canonical, parts))})", _PRIMARY
-        case ex.Function(operand, function):
-            return f"{function}({canonical(operand)})", _PRIMARY
-        case ex.TextTest(operand, function, value):
-            return f"{function}({canonical(operand)}, {text(value)})", _PRIMARY
-        case ex.ToNumber(operand):
-            return f"cast({canonical(operand)} as number)", _PRIMARY
-        case _:
-            raise NotImplementedError(type(expression).__name__)
+    return write(normal_form(expression, counts_true))

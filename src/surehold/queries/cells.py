@@ -13,8 +13,6 @@ from typing import Any, ClassVar
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.axes import BETWEEN_AXES, MOST_CELLS, Axis, axis_of, read_axis, refuse_many
 from surehold.queries.base import Charged, NumberForm, Source
-from surehold.queries.canonical import canonical, number
-from surehold.queries.canonical import text as quoted
 from surehold.queries.cost import cost, refuse_costly
 from surehold.queries.lexer import LONGEST_QUERY
 from surehold.queries.measure import Measure
@@ -28,6 +26,8 @@ from surehold.queries.statistical import (
     read_bounds,
 )
 from surehold.queries.times import microseconds_of, read_time, write_time
+from surehold.queries.writer import number
+from surehold.queries.writer import text as quoted
 
 MOST_AXES = 4
 """Axes of a crosstab."""
@@ -70,7 +70,7 @@ class CellMeasure(Source):
         return frozenset().union(*read, self.weight.expression.columns if self.weight else ())
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Histogram(Charged):
     """For each cell the fraction of records in it or, with a ``weight``, a mean over all records.
 
@@ -130,7 +130,7 @@ class Histogram(Charged):
 
     @staticmethod
     def _weighed(weight: Statistical) -> tuple[str, str, str]:
-        return canonical(weight.expression), number(weight.low), number(weight.high)
+        return weight.inner, number(weight.low), number(weight.high)
 
 
 def histogram(

@@ -13,26 +13,32 @@ from surehold.formatting import shorten
 from surehold.queries import expressions as ex
 from surehold.queries.branches import distribute
 from surehold.queries.calls import hint_for_word
-from surehold.queries.canonical import canonical
 from surehold.queries.cost import cost, refuse_costly
 from surehold.queries.expressions import SIGNATURES, TIMES, TYPE_OF_COLUMN, Expression, Type
+from surehold.queries.normal_form import normal_form
 from surehold.queries.schema import ColumnType, Schema
 from surehold.queries.times import DAY, read_time, write_time
+from surehold.queries.writer import write
 
 
 def check_types(
-    expression: Expression, schema: Schema, text: str, wanted: Type | None
+    expression: Expression,
+    schema: Schema,
+    text: str,
+    wanted: Type | None,
+    counts_true: bool = False,
 ) -> Expression:
     """The tree with every column and null given its type, as engines evaluate it.
 
-    Of the wanted type or, if that is None, of any.
+    Of the wanted type or, if that is None, of any. It is the normal form of what was written, so
+    that the same question takes the same time however it is asked.
 
     >>> from surehold.queries.parser import parse
     >>> check_types(parse("age > 65"), Schema.of({"age": "int"}), "age > 65", Type.BOOLEAN).left
     Column(name='age', holds=<ColumnType.INT: 'int'>)
     """
     checker = _Checker(schema, text)
-    found = checker.check(expression, wanted)
+    found = normal_form(checker.check(expression, wanted), counts_true)
     if checker.reads_text:
         found = distribute(found)
     refuse_costly(cost(found), text)
@@ -52,7 +58,7 @@ def time_literal(value: str, kind: Type, text: str, position: int) -> int:
     """
     found = read_time(value)
     if found is None:
-        reason = f"{shorten(canonical(ex.Text(value)))} is not {_a(kind)}"
+        reason = f"{shorten(write(ex.Text(value)))} is not {_a(kind)}"
         hint = f"write {_EXAMPLES[kind]}"
     elif kind is Type.DATE and found % DAY:
         reason = f"'{value}' has a time of day, and a date has none"
@@ -91,7 +97,7 @@ class _Checker:
         found = self._check(node, wanted)
         self.reads_text = self.reads_text or found.type is Type.TEXT
         if wanted is not None and found.type is not wanted:
-            reason = f"expected {_a(wanted)}, but {shorten(canonical(node))} is {_a(found.type)}"
+            reason = f"expected {_a(wanted)}, but {shorten(write(node))} is {_a(found.type)}"
             self.refuse(reason, node, _hint(wanted, found))
         return found
 
@@ -216,9 +222,9 @@ class _Checker:
         if time.type is not Type.TIMESTAMP or operator not in ("=", "<>"):
             return
         if isinstance(literal, ex.Text) and len(literal.value) == len("2026-11-08"):
-            name = shorten(canonical(written))
+            name = shorten(write(written))
             reason = f"{name} is a timestamp, and equals a date at midnight only"
-            self.refuse(reason, literal, f"write date({name}) {operator} {canonical(literal)}")
+            self.refuse(reason, literal, f"write date({name}) {operator} {write(literal)}")
 
     # ------------------------------------------------------------- comparisons
 
@@ -243,7 +249,7 @@ class _Checker:
             return
         if TYPE_OF_COLUMN[kind] in TIMES and isinstance(literal, ex.Text):
             return
-        name, written = canonical(column), canonical(literal)
+        name, written = write(column), write(literal)
         if TYPE_OF_COLUMN[kind] in TIMES:
             hint = f"write {_EXAMPLES[TYPE_OF_COLUMN[kind]]}, in single quotes"
         elif kind is ColumnType.BOOL:

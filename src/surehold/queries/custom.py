@@ -10,12 +10,12 @@ from typing import Any, ClassVar, NamedTuple
 from surehold.checks import check_positive
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.base import NumberForm, ScalarQuery, Source
-from surehold.queries.canonical import number, text
 from surehold.queries.expressions import LARGEST, Text
 from surehold.queries.lexer import BARE, LONGEST_NAME
 from surehold.queries.parser import Parser
 from surehold.queries.schema import Schema
 from surehold.queries.statistical import check_bounds
+from surehold.queries.writer import number, text
 
 RESULT_BITS = 52
 """A width allows for a result that is off by 2^-52 of the range from low to high."""
@@ -87,7 +87,7 @@ class CustomMeasure(Source):
         )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class CustomStatistic(ScalarQuery):
     """A registered statistic; ``declared`` is None until the registration has been looked up.
 

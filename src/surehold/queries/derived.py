@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.base import Query, ScalarQuery
-from surehold.queries.canonical import canonical, number
+from surehold.queries.canonical import canonical
 from surehold.queries.expressions import Case, Expression, Number
 from surehold.queries.parser import Parser, join
 from surehold.queries.statistical import (
@@ -27,6 +27,7 @@ from surehold.queries.statistical import (
     check_literal,
     read_bounds,
 )
+from surehold.queries.writer import number, write
 
 Side: TypeAlias = Literal["at_least", "at_most"]
 Q = TypeVar("Q", bound=Query)
@@ -79,7 +80,7 @@ class DerivedNumber(Derived):
         }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Rate(DerivedNumber):
     """A fraction or a mean among the records with a property.
 
@@ -102,7 +103,7 @@ class Rate(DerivedNumber):
     @cached_property
     def canonical(self) -> str:
         bounds = "" if self.of.kind == "fraction" else f", {number(self.low)}, {number(self.high)}"
-        return f"rate({canonical(self.of.expression)}, {canonical(self.given)}{bounds})"
+        return f"rate({self.of.inner}, {canonical(self.given, counts_true=True)}{bounds})"
 
     @cached_property
     def parts(self) -> tuple[Query, ...]:
@@ -123,7 +124,7 @@ class Rate(DerivedNumber):
         return quotient(above(amount, self.low), share, self.low, self.high)
 
     def __repr__(self) -> str:
-        of, given, bounds = canonical(self.of.expression), canonical(self.given), ""
+        of, given, bounds = write(self.of.expression), write(self.given), ""
         if self.of.kind == "mean":
             bounds = f", low={number(self.low)}, high={number(self.high)}"
         return f"rate({of!r}, given={given!r}{bounds})"
@@ -143,7 +144,7 @@ def judge(side: str, limit: float, interval: tuple[float, float] | None) -> str:
     return "pass" if low >= limit else "fail" if high < limit else "undecided"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Gate(Derived):
     """Whether a number is at least, or at most, so much: pass, fail or undecided."""
 

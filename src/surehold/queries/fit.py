@@ -11,11 +11,11 @@ from typing import Literal, TypeAlias, cast
 from surehold.checks import check_number, check_whole
 from surehold.errors import InvalidInput
 from surehold.queries.base import Charged, Form, Source
-from surehold.queries.canonical import canonical, number
 from surehold.queries.measure import Measure
 from surehold.queries.parser import Parser, parse
 from surehold.queries.schema import Schema
 from surehold.queries.statistical import Statistical, check_bounds, check_length, read_statistical
+from surehold.queries.writer import number, write
 
 Kind: TypeAlias = Literal["logistic", "linear"]
 
@@ -57,7 +57,7 @@ class FitForm(Form):
         return math.sqrt(1.0 + len(self.features))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Fit(Charged):
     """A regularised logistic or linear regression.
 
@@ -100,7 +100,7 @@ class Fit(Charged):
         intercept, found = middle + half * scaled[0], {}
         for feature, one in zip(self.features, scaled[1:], strict=True):
             slope = half * one * 2.0 / (feature.high - feature.low)
-            found[canonical(feature.expression)] = slope
+            found[write(feature.expression)] = slope
             intercept -= slope * 0.5 * (feature.low + feature.high)
         return intercept, found
 
@@ -110,12 +110,12 @@ class Fit(Charged):
         said = number(intercept)
         for feature, slope in zip(self.features, slopes.values(), strict=True):
             # In this order a null is low, as it is in the fit: greatest and least pass over it.
-            cut = f"least(greatest({canonical(feature.expression)}, {number(feature.low)})"
+            cut = f"least(greatest({write(feature.expression)}, {number(feature.low)})"
             said += f" + {number(slope)} * {cut}, {number(feature.high)})"
         return said
 
     def __repr__(self) -> str:
-        names = ", ".join(canonical(feature.expression) for feature in self.features)
+        names = ", ".join(write(feature.expression) for feature in self.features)
         return f"<fit: {self.kind} on {names} for {self.price} answers>"
 
 
@@ -177,7 +177,7 @@ def _build(
     penalty = check_number("penalty", penalty, required, lambda x: 0.0 <= x <= 1e6)
     steps = check_whole("steps", steps, 1, MOST_STEPS)
     price = check_whole("price", price, 1, MOST_PRICE)
-    expressions = [canonical(feature.expression) for feature in features]
+    expressions = [feature.inner for feature in features]
     if len(set(expressions)) < len(expressions):
         raise InvalidInput("features", "all different", ", ".join(expressions))
     fit = Fit(cast(Kind, kind), target, features, penalty, steps, price, text)

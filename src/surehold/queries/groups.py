@@ -15,7 +15,7 @@ from surehold.queries.parser import Parser
 from surehold.queries.statistical import Statistical, check_length
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class GroupMeans(Derived):
     """The mean of a number in every cell; undetermined where a cell may be empty.
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.axes import Axis
 from surehold.queries.base import Charged, NumberForm, ScalarQuery, Source
-from surehold.queries.canonical import name as column_name
-from surehold.queries.canonical import number
-from surehold.queries.canonical import text as quoted
 from surehold.queries.checker import check_types
 from surehold.queries.expressions import Column, Number, ToNumber, Type
 from surehold.queries.measure import GRID_BITS, Contrast
 from surehold.queries.schema import ColumnType, Schema
+from surehold.queries.writer import name as column_name
+from surehold.queries.writer import number
+from surehold.queries.writer import text as quoted
 
 if TYPE_CHECKING:
     from surehold.models.payload import ModelPayload
@@ -75,7 +75,7 @@ class ModelMeasure(Source):
     canonical: str
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class _OfModel(Charged):
     """What all queries about one model have.
 
@@ -177,17 +177,17 @@ class _OfModel(Charged):
                 return None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ModelScore(_OfModel, ScalarQuery):
     """One number about a model."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ModelTable(_OfModel):
     """A number for every cell."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Improvement(ScalarQuery):
     """How much better one model is than another, in one answer."""
 

@@ -12,13 +12,14 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, cast
 
 from surehold.queries.base import NumberForm, ScalarQuery, Source
-from surehold.queries.canonical import canonical, number
+from surehold.queries.canonical import canonical
 from surehold.queries.checker import check_types
 from surehold.queries.expressions import Expression, Type
 from surehold.queries.measure import GRID_BITS
 from surehold.queries.parser import Parser
 from surehold.queries.schema import Schema
 from surehold.queries.statistical import build, check_bounds, read_bounds
+from surehold.queries.writer import number, write
 
 PairKind = Literal["variance", "gini", "kendall", "concordance", "auc_pairs"]
 
@@ -58,7 +59,7 @@ class PairMeasure(Source):
         return frozenset[str]().union(*(operand.columns for operand in self.operands))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PairStatistic(ScalarQuery):
     """A mean over all pairs of records, of a function of the two.
 
@@ -113,7 +114,7 @@ class PairStatistic(ScalarQuery):
         return {"kind": self.kind, **super().to_dict()}
 
     def __repr__(self) -> str:
-        parts = [repr(canonical(operand)) for operand in self.operands]
+        parts = [repr(write(operand)) for operand in self.operands]
         if self.kind == "auc_pairs":
             parts[1] = f"target={parts[1]}"
         if self.bounds:

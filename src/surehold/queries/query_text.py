@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from surehold.errors import InvalidInput
+from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.auc import read_auc, read_classes, read_model_auc
 from surehold.queries.base import Charged, Form, Query
 from surehold.queries.cells import read_cells
@@ -16,6 +16,7 @@ from surehold.queries.fit import read_fit
 from surehold.queries.groups import read_means
 from surehold.queries.lexer import LONGEST_QUERY, LONGEST_SELECTION, Kind
 from surehold.queries.model_queries import read_improvement, read_model
+from surehold.queries.normal_form import is_recorded, recorded
 from surehold.queries.pairs import read_pairs
 from surehold.queries.parser import Parser
 from surehold.queries.schema import Schema
@@ -34,7 +35,26 @@ def query_of(text: str) -> Query:
     if not isinstance(text, str):
         raise InvalidInput("the query", "text", text)
     # Long selections would fill the memory if they were all kept.
-    return _query_of(text) if len(text) <= LONGEST_QUERY else _query_of.__wrapped__(text)
+    read = _query_of if len(text) <= LONGEST_QUERY else _query_of.__wrapped__
+    return read(text, is_recorded())
+
+
+def recorded_query(text: str) -> Query:
+    """A query that was asked before, whose canonical text is the one that the ledger has."""
+    with recorded():
+        query = query_of(text)
+        assert query.canonical  # written now, and kept
+        return query
+
+
+def is_same(recorded: object, canonical: str) -> bool:
+    """Whether a ledger's text, of whatever version, stands for a question."""
+    if recorded == canonical or not isinstance(recorded, str):
+        return recorded == canonical
+    try:
+        return query_of(recorded).canonical == query_of(canonical).canonical
+    except InvalidQuery:
+        return False
 
 
 def form_of(text: str, schema: Schema) -> Form:
@@ -45,14 +65,15 @@ def form_of(text: str, schema: Schema) -> Form:
 
 @lru_cache(maxsize=256)
 def _form_of(text: str, schema: Schema) -> Form:
-    query = query_of(text)
+    query = recorded_query(text)
     if not isinstance(query, Charged):
         raise InvalidInput("the query", "one that is answered from the data", text)
-    return query.form(schema)
+    with recorded():
+        return query.form(schema)
 
 
 @lru_cache(maxsize=1024)
-def _query_of(text: str) -> Query:
+def _query_of(text: str, is_recorded: bool) -> Query:
     """Queries are inert, and analysts ask the same ones again as the data grows."""
     is_selection = text.startswith("select(")
     parser = Parser(text, LONGEST_SELECTION if is_selection else LONGEST_QUERY)

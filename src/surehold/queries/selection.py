@@ -49,7 +49,7 @@ class SelectForm(Form):
         return self.candidates[0]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Select(Charged):
     """A choice among candidates by their mean loss or score, reported without the numbers."""
 

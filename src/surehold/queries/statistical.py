@@ -13,13 +13,14 @@ from typing import Any, Literal, TypeVar
 from surehold.checks import check_number
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.base import NumberForm, Query, ScalarQuery
-from surehold.queries.canonical import canonical, number
+from surehold.queries.canonical import canonical
 from surehold.queries.checker import check_types
 from surehold.queries.expressions import LARGEST, Expression, Type
 from surehold.queries.lexer import LONGEST_QUERY
 from surehold.queries.measure import GRID_BITS, Contrast, Measure
 from surehold.queries.parser import Parser, parse
 from surehold.queries.schema import Schema
+from surehold.queries.writer import number, write
 
 _NARROWEST = 1e-150
 
@@ -27,7 +28,7 @@ QueryKind = Literal["fraction", "mean"]
 Q = TypeVar("Q", bound=Query)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Statistical(ScalarQuery):
     """A mean over records, of a number from ``low`` to ``high``.
 
@@ -43,12 +44,16 @@ class Statistical(ScalarQuery):
     high: float
     text: str = field(compare=False)
 
+    @property
+    def inner(self) -> str:
+        """The canonical text of its expression."""
+        return canonical(self.expression, counts_true=self.kind == "fraction")
+
     @cached_property
     def canonical(self) -> str:
-        written = canonical(self.expression)
         if self.kind == "fraction":
-            return f"fraction({written})"
-        return f"mean({written}, {number(self.low)}, {number(self.high)})"
+            return f"fraction({self.inner})"
+        return f"mean({self.inner}, {number(self.low)}, {number(self.high)})"
 
     def measure(self, schema: Schema) -> Measure:
         """What it makes of a record with these columns.
@@ -58,9 +63,10 @@ class Statistical(ScalarQuery):
         ...
         surehold.errors.InvalidQuery: invalid query: there is no column 'limit' at character 7 ...
         """
-        wanted = Type.BOOLEAN if self.kind == "fraction" else Type.NUMBER
-        expression = check_types(self.expression, schema, self.text, wanted)
-        bits = 0 if self.kind == "fraction" else GRID_BITS
+        is_fraction = self.kind == "fraction"
+        wanted = Type.BOOLEAN if is_fraction else Type.NUMBER
+        expression = check_types(self.expression, schema, self.text, wanted, is_fraction)
+        bits = 0 if is_fraction else GRID_BITS
         return Measure(self.kind, expression, self.low, self.high, bits, self.canonical)
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,13 +79,13 @@ class Statistical(ScalarQuery):
         return NumberForm(self.canonical, measure, self.low, self.high, span, measure.bits)
 
     def __repr__(self) -> str:
-        written = canonical(self.expression)
+        written = write(self.expression)
         if self.kind == "fraction":
             return f"fraction({written!r})"
         return f"mean({written!r}, low={number(self.low)}, high={number(self.high)})"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Difference(ScalarQuery):
     """How much larger one mean is than another of the same range, in one answer.
 
@@ -151,11 +157,11 @@ def read_statistical(parser: Parser, kind: str) -> Statistical:
 
 def _inside(query: Statistical) -> str:
     """A part of a larger query: a fraction is its expression."""
-    return canonical(query.expression) if query.kind == "fraction" else query.canonical
+    return query.inner if query.kind == "fraction" else query.canonical
 
 
 def _given(query: Statistical) -> str:
-    return repr(canonical(query.expression)) if query.kind == "fraction" else repr(query)
+    return repr(write(query.expression)) if query.kind == "fraction" else repr(query)
 
 
 def build(

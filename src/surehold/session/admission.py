@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from surehold.ledger.ledger import Ledger
 from surehold.ledger.tables import Spent
 from surehold.ledger.view import Asked, Found, Room, View
 from surehold.mechanisms import to_float
-from surehold.queries import Derived, Form, Query
+from surehold.queries import Derived, Form, Query, form_of
 from surehold.session.keys import check_list_key, check_rounds, find_keyed
 from surehold.session.outcomes import BitsLimit
 from surehold.session.questions import Question, cost_of
@@ -91,7 +92,7 @@ class Admission:
         if t is None:
             t = 0 if all(keyed) else view.rules.round_for(records, held)
         asked = [
-            (question.canonical, t if entry is None else int(entry.read()["round"]))
+            (question.canonical, t) if entry is None else _recorded(entry)
             for question, entry in zip(questions, keyed, strict=True)
         ]
         check_rounds(questions, asked)
@@ -129,8 +130,11 @@ class Admission:
         return False
 
     def _as_charged(self, question: Question, charge: Entry) -> Question:
-        """A question as it was charged, whatever is expected of it now."""
-        return question
+        """A question as it was charged: in those words, and whatever is expected of it now."""
+        recorded = str(charge.read()["canonical"])
+        if recorded == question.canonical:
+            return question
+        return replace(question, form=form_of(recorded, self._ledger.schema))
 
     def _check_fits(self, view: View, t: int, unpaid: Sequence[Question]) -> None:
         """Refuse questions that do not fit what is left."""
@@ -187,6 +191,12 @@ class Admission:
                 answers_left=ledger.answers_left(t, room),
                 answers_left_after=max(0, min(left // unit - price, room.answers - slots)),
             )
+
+
+def _recorded(entry: Entry) -> Asked:
+    """The question of a key, in the words of the entry that it stands for."""
+    body = entry.read()
+    return str(body["canonical"]), int(body["round"])
 
 
 def _share(limit: object, ledger: Ledger) -> Spent:

@@ -8,6 +8,7 @@ from surehold.checks import check_text as check_text
 from surehold.errors import InvalidInput
 from surehold.ledger.entries import Entry
 from surehold.ledger.view import Asked, View
+from surehold.queries import is_same
 from surehold.session.questions import Question
 
 
@@ -27,7 +28,7 @@ def keys_of_parts(key: str | None, count: int, is_list: bool) -> list[str | None
 def find_keyed(view: View, key: str | None, canonical: str) -> Entry | None:
     """The answer, or the charge for it, that a key stands for; refuses the key of another query."""
     entry = None if key is None else view.keyed(key)
-    if entry is not None and entry.read().get("canonical") != canonical:
+    if entry is not None and not is_same(entry.read().get("canonical"), canonical):
         raise InvalidInput("key", "new for each query: it was used for another one", key)
     return entry
 

@@ -59,8 +59,8 @@ class Questions:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         # Of queries that were checked before:
-        self._forms: dict[str, Form] = {}
-        self._askings: dict[str, Asking] = {}
+        self._forms: dict[tuple[str, str], Form] = {}
+        self._askings: dict[tuple[str, str], Asking] = {}
 
     def query(self, query: object) -> Query:
         """The query that is asked, or whose text is, with registered statistics filled in."""
@@ -169,7 +169,7 @@ class Questions:
         if self._ledger.rules.guard == "surprise":
             return Question(query, self._asking(query, asked), key, whole)
         assert isinstance(query, Charged)
-        form = self._forms.get(query.canonical)
+        form = self._forms.get(_words(query))
         if form is None:
             if not isinstance(query, Select):  # which sees to it by itself
                 check_length(query)  # a part may be longer than the whole
@@ -177,12 +177,12 @@ class Questions:
             self._ledger.policy.check_covers(form)
             self._ledger.check_registered(form)
             if isinstance(query, Statistical):  # asked most; forms of models hold the models
-                _keep(self._forms, query.canonical, form)
+                _keep(self._forms, _words(query), form)
         return Question(query, form, key, whole)
 
     def _asking(self, query: Query, asked: Expectation | None) -> Asking:
         """A query as the surprise guard asks it."""
-        known = self._askings.get(query.canonical)
+        known = self._askings.get(_words(query))
         if known is not None:
             return known if asked is None else replace(known, asked=asked)
         if not isinstance(query, Select):  # which sees to it by itself
@@ -190,7 +190,7 @@ class Questions:
         asking = self._ledger.surprise.ask_for(query, self._ledger.schema, asked or Expectation())
         self._ledger.check_registered(asking)
         if asked is None and isinstance(query, Statistical):  # asked most
-            _keep(self._askings, query.canonical, asking)
+            _keep(self._askings, _words(query), asking)
         return asking
 
     def expectation(self, expect: object, within: object, doubt: object) -> Expectation | None:
@@ -207,10 +207,15 @@ class Questions:
         return [query] if self._ledger.rules.guard == "surprise" else [*leaves_of(query)]
 
 
-def _keep(known: dict[str, F], canonical: str, form: F) -> None:
+def _keep(known: dict[tuple[str, str], F], words: tuple[str, str], form: F) -> None:
     if len(known) >= _MOST_FORMS:
         known.clear()
-    known[canonical] = form
+    known[words] = form
+
+
+def _words(query: Query) -> tuple[str, str]:
+    """What a query is known by once it is checked: other words for the same may not be valid."""
+    return query.text, query.canonical
 
 
 def leaves_of(query: Query) -> list[Charged]:

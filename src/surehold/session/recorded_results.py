@@ -11,7 +11,15 @@ from surehold.ledger.answer_entries import body_of, readings
 from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
 from surehold.mechanisms import to_float
-from surehold.queries import Fit, GroupMeans, NumberForm, Reading, SelectForm, form_of, query_of
+from surehold.queries import (
+    Fit,
+    GroupMeans,
+    NumberForm,
+    Reading,
+    SelectForm,
+    form_of,
+    recorded_query,
+)
 from surehold.session.outcomes import OUTCOMES
 from surehold.session.results import (
     NOISY_RESULTS,
@@ -134,7 +142,7 @@ def _choice(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) 
 
 
 def _means(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Table:
-    query = query_of(body["canonical"])
+    query = recorded_query(body["canonical"])
     if not isinstance(query, GroupMeans):
         raise ValueError("not means by group")
     labels = query.parts[0].form(ledger.schema).labels or ()
@@ -144,7 +152,7 @@ def _means(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -
 
 
 def _fitted(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Fitted:
-    query = query_of(body["canonical"])
+    query = recorded_query(body["canonical"])
     if not isinstance(query, Fit):
         raise ValueError("not a fit")
     intercept, coefficients = query.in_units(body["coefficients"])

@@ -106,7 +106,10 @@ class SurpriseAdmission(Admission):
         return len(step.due) > 1 and (self._mine is not None or self._whole is not None)
 
     def _as_charged(self, question: Question, charge: Entry) -> Question:
-        asked, ledger = Expectation.of(**charge.read()["asked"]), self._ledger
+        body, ledger = charge.read(), self._ledger
+        if body["canonical"] != question.canonical:  # of an earlier version
+            return replace(question, form=asking_of_entry(ledger.schema, body))
+        asked = Expectation.of(**body["asked"])
         return replace(question, form=ledger.surprise.ask_for(question.query, ledger.schema, asked))
 
     def _check_fits(self, view: View, t: int, unpaid: Sequence[Question]) -> None:

@@ -43,6 +43,7 @@ from surehold.queries import (
     query_of,
 )
 from surehold.queries.auc import Classes, ModelRanking
+from surehold.queries.normal_form import recorded
 from surehold.queries.parser import join
 from surehold.queries.statistical import Statistical
 
@@ -52,7 +53,8 @@ _PLAIN = Expectation()
 @lru_cache(maxsize=4096)
 def asking_of(text: str, schema: Schema, asked: Expectation = _PLAIN) -> Asking:
     """The question of a query that was asked before, from its canonical text."""
-    return ask_for(query_of(text), schema, asked)
+    with recorded():
+        return ask_for(query_of(text), schema, asked)
 
 
 def ask_for(query: Query, schema: Schema, asked: Expectation = _PLAIN) -> Asking:
