@@ -44,8 +44,8 @@ _ARGUMENTS = {
     "candidates": "two or more [queries](queries.md) to choose from",
     "dataset": "the dataset's folder or, if there is a `--token-file` option, a service's address",
     "file": "a file of records: CSV, TSV, NDJSON (also `.gz` or `.zst`), Parquet or Arrow",
+    "scored": "a table of predictions (CSV, Parquet, JSON lines or Arrow), or an ONNX file",
     "id": "the ID of a token, from `surehold token list`",
-    "model": "an ONNX file",
     "plan_or_dataset": "a plan written by `surehold plan --json`, or a dataset's folder",
     "queries": "one or more [queries](queries.md)",
     "query": "a [query](queries.md)",
@@ -148,7 +148,7 @@ def _codes(command: click.Command) -> str:
         codes.add(3)
     if "token_file" in names:  # it may be a service's
         codes.add(8)
-    if command.name == "gate":
+    if "at_least" in names:  # a gate
         codes |= set(GATE_CODES.values())
     if "plan_or_dataset" in names:
         codes.add(BROKEN)

@@ -221,6 +221,7 @@ def every_outcome(tmp_path_factory):
         cases = ({"case": i, "right": i % 6 > 0, "label": "ab"[i % 2]} for i in range(500))
         dataset.append(cases)
         session = dataset.session()
+        session.keep_table([{"case": 1, "answer": "a"}], "run-17")
         session.register(["right and label = 'a'"])
         session.ask("right", expect=0.83, within=0.01, key="one")
         session.ask(sh.rate("right", given="label = 'a'"))

@@ -22,6 +22,7 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("GET", "/v1/compare"): LOOK,
     ("GET", "/v1/room"): LOOK,
     ("GET", "/v1/models"): LOOK,
+    ("GET", "/v1/tables"): LOOK,
     ("GET", "/v1/transcript"): LOOK,
     ("GET", "/v1/transcript/{entry}"): LOOK,
     ("GET", "/v1/events"): LOOK,
@@ -33,6 +34,7 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("POST", "/v1/select"): "analyst",
     ("POST", "/v1/register"): "analyst",
     ("POST", "/v1/models"): "analyst",
+    ("POST", "/v1/tables"): "analyst",
     ("POST", "/v1/append"): "custodian",
 }
 # The page holds nothing about the dataset: what it shows it fetches from the routes above.
@@ -40,7 +42,7 @@ PAGES = {"/", "/transcript", "/ask", "/explore", "/openapi.json"}
 ORDER = ("viewer", "analyst", "custodian")
 
 BYTES = {"Content-Type": "application/octet-stream"}
-# What the routes that need one are sent, and what they say to who may: a model is never valid here.
+# What the routes that need one are sent, and what they say to who may: no model or table is valid.
 BODIES: dict[str, Any] = {
     "/v1/quote": {"query": "age > 65"},
     "/v1/hold": {"round": 1000},
@@ -49,6 +51,7 @@ BODIES: dict[str, Any] = {
     "/v1/select": {"candidates": ["age > 65", "age > 66"], "price": 2},
     "/v1/register": {"queries": ["age > 65", "age > 67"]},
     "/v1/models": b"no model",
+    "/v1/tables": [{"no": "id"}],
     "/v1/append": records(2000, 2001),
 }
 OF_THE_OTHER_GUARD = {

@@ -163,7 +163,7 @@ def test_bodies_of_other_routes(house, path, body):
 def test_content_types_that_a_form_of_a_web_page_can_send_are_refused(house, kind):
     run, token = house
     headers = {} if kind is None else {"Content-Type": kind}
-    for path in ("/v1/ask", "/v1/quote", "/v1/hold", "/v1/append", "/v1/models"):
+    for path in ("/v1/ask", "/v1/quote", "/v1/hold", "/v1/append", "/v1/models", "/v1/tables"):
         got = send(run.url, "POST", path, ASKED % b"", token=token, headers=headers)
         assert check_refusal(got, 415)["type"] == "RequestRefused"
 

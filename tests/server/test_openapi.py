@@ -86,10 +86,15 @@ def tried(
 
 
 def _replaced(value: Any, query: str, is_query: bool) -> Any:
-    """Texts of even length become the query; expectations of even length are left out."""
+    """Texts of even length become the query; valid expectations of even length are left out."""
     if isinstance(value, dict):
         asked = ("query", "queries")
-        kept = {k: v for k, v in value.items() if k not in EXPECTED or len(str(v)) % 2}
+        valid = (str, int, float)
+        kept = {
+            k: v
+            for k, v in value.items()
+            if k not in EXPECTED or type(v) not in valid or len(str(v)) % 2
+        }
         return {
             k: _candidates(v) if k == "candidates" else _replaced(v, query, is_query or k in asked)
             for k, v in kept.items()

@@ -52,7 +52,7 @@ def of_result(result: Result, left: str | None) -> str:
     lines = [
         f"{result}{recorded}",
         *([] if result.title is None else [f"question: {quoted(result.title)}"]),
-        f"query: {quoted(result.query)}",
+        f"query: {quoted(result.shown_query)}",
         f"meaning: {_meaning(result)}",
     ]
     if not isinstance(result, Fitted | LadderOutcome):

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
 
 from surehold.cli import console
 from surehold.cli.place import TOKEN_FILE, Place, session_on
-from surehold.cli.types import AS_JSON, COUNT, HELP, PLACE, combine
+from surehold.cli.types import AS_JSON, COUNT, HELP, PLACE, SIDE_TABLE, combine
 from surehold.errors import InvalidInput
 
 _ROUND = click.option(
@@ -38,8 +39,18 @@ _EXPECTATION = {
         help="The probability that it comes out otherwise.  [default: learned from the past]",
     ),
 }
+_TABLES = click.option(
+    "--with",
+    "tables",
+    type=SIDE_TABLE,
+    multiple=True,
+    metavar="NAME=FILE",
+    help="Bring a side table with the id column and others, such as predictions: with "
+    "--with p=run-17.csv a query may say p.answer = label.",
+)
 _QUESTION = {
     **_EXPECTATION,
+    "tables": _TABLES,
     "key": click.option(
         "--key", help="An idempotency key: asking again with the same key repeats the answer, free."
     ),
@@ -79,10 +90,16 @@ class Asking:
     options: Mapping[str, Any]
 
     def ask(self, dataset: Place, queries: Sequence[Any], counts: bool = False) -> list[Any]:
-        """Ask, show the answers and return them; ``counts`` shows records as they are evaluated."""
+        """Ask, show the answers and return them; ``counts`` shows records as they are evaluated.
+
+        A query may be a function that builds it, given the session.
+        """
         with session_on(dataset, self.analyst, self.held, self.fixed_time) as session:
+            queries = [query(session) if callable(query) else query for query in queries]
             with console.counting("records") if counts else nullcontext() as progress:
-                options = {k: v for k, v in self.options.items() if v is not None}
+                options = {k: v for k, v in self.options.items() if v is not None and v != ()}
+                if "tables" in options:
+                    options["tables"] = dict(options["tables"])
                 if len(queries) == 1:
                     answers = [session.ask(queries[0], **options, progress=progress)]
                 elif options.keys() & _EXPECTATION.keys():
@@ -110,12 +127,13 @@ def asking_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("dataset", type=PLACE)
 @click.argument("query")
 @_ROUND
-@combine(*_EXPECTATION.values())
+@combine(*_EXPECTATION.values(), _TABLES)
 @TOKEN_FILE
 @AS_JSON
 def quote(dataset: Place, query: str, held: int | None, as_json: bool, **options: Any) -> None:
     """Show what an answer would cost and how wide it would be. Free; reads no record."""
     given = {name: value for name, value in options.items() if value is not None}
+    given["tables"] = dict(given["tables"])
     with session_on(dataset, None, held) as session:
         console.show_result(session.quote(query, **given), as_json)
 
@@ -130,6 +148,7 @@ def quote(dataset: Place, query: str, held: int | None, as_json: bool, **options
     help="Divide this share of beta, up to 1, equally among them.  "
     "[default: each gets its usual share]",
 )
+@_TABLES
 @TOKEN_FILE
 @AS_JSON
 def register(
@@ -137,6 +156,7 @@ def register(
     queries: tuple[str, ...],
     analyst: str | None,
     share: str | None,
+    tables: tuple[tuple[str, Path], ...],
     as_json: bool,
 ) -> None:
     """Name questions and claim their intervals now, to be asked later. Free; reads no record.
@@ -155,7 +175,8 @@ def register(
     is_file = len(queries) == 1 and queries[0].lower().endswith(".toml")
     asked = Dashboard.from_file(queries[0]) if is_file else queries
     with session_on(dataset, analyst, None) as session:
-        console.show_registered(session.register(asked, share=share), as_json)
+        claims = session.register(asked, share=share, tables=dict(tables))
+        console.show_registered(claims, as_json)
 
 
 @click.command(context_settings=HELP)
@@ -172,6 +193,7 @@ def ask(dataset: Place, queries: tuple[str, ...], asking: Asking) -> None:
     surehold ask clinic "rate(cured, treated)"
     surehold ask https://surehold.example "age > 65"
     surehold ask evals "correct" --expect 0.83 --within 0.01 --doubt 0.05
+    surehold ask evals "p.answer = label" --with p=run-17.csv
 
     A condition asks for the fraction of records that meet it; mean(EXPRESSION, LOW, HIGH) asks for
     a mean. docs/reference/queries.md lists all queries, docs/reference/language.md describes the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,23 @@ GATE_CODES = {"pass": 0, "fail": 6, "undecided": 7}
 
 METRICS = (
     "accuracy",
+    "exact_match",
+    "precision",
+    "recall",
     "auc",
     "zero_one",
     "log",
     "squared",
+    "mse",
     "absolute",
+    "mae",
     "brier",
     "confusion",
     "calibration",
 )
 """As in queries.metrics, which would take long to load for a command that does not need it."""
 
+_CODE = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".h5", ".keras")
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
 
@@ -90,8 +97,9 @@ def select(
 
 @click.command(context_settings=HELP)
 @click.argument("dataset", type=PLACE)
-@click.argument("model", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@click.option("--features", required=True, metavar="A,B,...", help="The model's input columns.")
+@click.argument(
+    "scored", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False, exists=True)
+)
 @click.option("--target", required=True, metavar="COLUMN", help="The column it predicts.")
 @click.option(
     "--metric",
@@ -100,44 +108,108 @@ def select(
     default="accuracy",
     help=f"One of {', '.join(METRICS)}.",
 )
-@click.option("--classes", metavar="A,B,...", help="The labels, if the model does not list them.")
-@click.option("--most", type=NUMBER, help="Clip the log loss at this value.")
-@click.option("--low", type=NUMBER, help="Smallest value of a regression target.")
-@click.option("--high", type=NUMBER, help="Largest value of a regression target.")
+@click.option("--at-least", type=NUMBER, help="Only check whether the score is at least this.")
+@click.option("--at-most", type=NUMBER, help="Only check whether the score is at most this.")
+@click.option("--name", help="What to call it, for good.  [default: the name of the file]")
+@click.option("--features", metavar="A,B,...", help="The input columns of a model.")
+@click.option(
+    "--prediction",
+    metavar="COLUMN",
+    help="The column of a table.  [default: the only one besides the id, or prediction or answer]",
+)
+@click.option("--positive", metavar="LABEL", help="The positive label, for precision and recall.")
+@click.option("--classes", metavar="A,B,...", help="The labels, if they are not known otherwise.")
+@click.option("--most", type=NUMBER, help="Clip the log loss of a model at this value.")
+@click.option("--low", type=NUMBER, help="Smallest value of a numeric target.")
+@click.option("--high", type=NUMBER, help="Largest value of a numeric target.")
 @click.option("--bins", type=COUNT, default=10, help="Number of bins, for calibration.")
 @asking_options
 def score(
     dataset: Place,
-    model: Path,
-    features: str,
-    target: str,
-    metric: str,
-    classes: str | None,
+    scored: Path,
+    at_least: float | None,
+    at_most: float | None,
+    name: str | None,
+    features: str | None,
+    prediction: str | None,
     asking: Asking,
-    **scale: Any,
+    **about: Any,
 ) -> None:
-    """Evaluate an ONNX model on records that its author never sees.
+    """Score predictions, or an ONNX model, on records that their author never sees.
 
     \b
+    surehold score evals run-17.csv --target label
+    surehold score evals run-17.csv --target label --metric recall --positive spam
+    surehold score evals run-17.csv --target label --at-least 0.8
     surehold score clinic model.onnx --features age,bmi --target ill
+
+    A table of predictions (CSV, Parquet, JSON lines or Arrow) has the dataset's id column and the
+    predictions. The score is about the records that the table covers. With --at-least or --at-most
+    it is a gate: exit code 0 means pass, 6 fail and 7 undecided.
     """
+    from surehold import queries
+
+    if at_least is not None and at_most is not None:
+        raise InvalidInput("the gate", "given at most one of --at-least and --at-most", "both")
+    for option in ("classes", "positive"):
+        about[option] = _parse_labels(about[option])
+    of_model = scored.suffix.lower() == ".onnx"
+    if scored.suffix.lower() in _CODE:
+        required = "a table of predictions, or an ONNX file (MODEL.onnx): other models are programs"
+        raise InvalidInput("the file", required, str(scored))
+    build = _of_model(scored, features, about) if of_model else _of_table(scored, prediction, about)
+
+    def query(session: Any) -> Any:
+        asked = build(session, name)
+        if at_least is None and at_most is None:
+            return asked
+        return queries.gate(asked, at_least=at_least, at_most=at_most)
+
+    [result] = asking.ask(dataset, [query], counts=of_model)
+    if at_least is not None or at_most is not None:
+        click.get_current_context().exit(GATE_CODES[result.verdict])
+
+
+def _of_model(file: Path, features: str | None, about: dict[str, Any]) -> Callable[..., Any]:
+    """Return what builds the query about a model, which is kept under its name."""
     from surehold.queries.metrics import score as score_query
 
-    if model.suffix.lower() != ".onnx":
-        raise InvalidInput("the model", "an ONNX file (MODEL.onnx)", str(model))
-    asked = score_query(
-        model,
-        metric,
-        features=_split(features),
-        target=target,
-        classes=None if classes is None else [_parse_label(text) for text in _split(classes)],
-        **scale,
-    )
-    asking.ask(dataset, [asked], counts=True)
+    if features is None:
+        raise InvalidInput("--features", "given for a model: its input columns", None)
+    del about["positive"]
+
+    def build(session: Any, name: str | None) -> Any:
+        asked = score_query(file, features=_split(features), **about)
+        session.keep_model(file, name)
+        return asked
+
+    return build
+
+
+def _of_table(file: Path, prediction: str | None, about: dict[str, Any]) -> Callable[..., Any]:
+    """Return what builds the query about predictions, which are kept under their name."""
+    from surehold.queries import Schema
+    from surehold.queries.metrics import prediction_in, score_predictions
+
+    positive = about["positive"] or [None]
+    del about["most"]
+
+    def build(session: Any, name: str | None) -> Any:
+        kept = session.keep_table(file, name)
+        id = Schema.of(session.columns).id
+        column = prediction or prediction_in(tuple(kept.columns), str(id))
+        scored = {**about, "positive": positive[0]}
+        return score_predictions(table=kept.name, prediction=column, **scored)
+
+    return build
 
 
 def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _parse_labels(text: str | None) -> list[str | int | float | bool] | None:
+    return None if text is None else [_parse_label(part) for part in _split(text)]
 
 
 def _parse_label(text: str) -> str | int | float | bool:

@@ -92,7 +92,25 @@ def _is_address(value: object) -> bool:
     return isinstance(value, str) and value.lower().startswith(("http://", "https://"))
 
 
+class NamedFile(click.ParamType[tuple[str, Path]]):
+    """A side table and what a query calls it: p=run-17.csv."""
+
+    name = "name=file"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Path]:
+        """Parse NAME=FILE."""
+        name, _, file = str(value).partition("=")
+        if not name or not file:
+            self.fail(f"{value!r} is not NAME=FILE, such as p=run-17.csv.", param, ctx)
+        if not Path(file).is_file():
+            self.fail(f"File {file!r} not found.", param, ctx)
+        return name, Path(file)
+
+
 DATASET = Folder()
+SIDE_TABLE = NamedFile()
 PLACE = FolderOrAddress()
 COUNT = Count()
 NUMBER = Number()

@@ -1,4 +1,4 @@
-"""Records to send to a service: checked like a local append, then written to one file."""
+"""Records and side tables to send to a service: checked as here, then written to one file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from surehold.data.file_formats import FileFormat
 from surehold.data.record_store import Progress
+from surehold.data.side_tables import digest_of, read_table
 from surehold.data.sources import as_frame, batches
 from surehold.queries import Schema
 
@@ -38,3 +39,13 @@ def pack(
                 if progress is not None:
                     progress(count)
         yield path
+
+
+@contextmanager
+def pack_table(source: Any, records: Schema) -> Iterator[tuple[str, Path]]:
+    """Write a side table to a Parquet file; its hash by what it holds, and the file."""
+    schema, frame = read_table(source, records)
+    with TemporaryDirectory(prefix="surehold-") as folder:
+        path = Path(folder) / "table.parquet"
+        frame.write_parquet(path, compression="zstd")
+        yield digest_of(schema, frame), path

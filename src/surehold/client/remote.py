@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from surehold.checks import check_fraction, check_number, check_whole
@@ -23,6 +24,7 @@ from surehold.client.decoding import (
 )
 from surehold.client.questions import check_query, is_named, payloads_of, selection_body, text_of
 from surehold.client.transcript import RemoteTranscript
+from surehold.data.side_tables import default_name
 from surehold.errors import InvalidInput, WrongGuard
 from surehold.planning import Plan
 from surehold.queries import Dashboard, Expectation, Query, Schema, Select
@@ -33,6 +35,8 @@ from surehold.session import (
     Choice,
     Growth,
     History,
+    KeptModel,
+    KeptTable,
     Quote,
     Registered,
     Result,
@@ -99,6 +103,7 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         self._connection = connection
         self._held: int | None = None
         self._sent: set[str] = set()  # names of models that the service has
+        self._tables: dict[str, KeptTable] = {}  # that it has, by what they hold
         self.analyst, self._guard = self._me(_read_caller)
 
     def __repr__(self) -> str:
@@ -174,11 +179,13 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         expect: object = None,
         within: object = None,
         doubt: object = None,
+        tables: Mapping[str, Any] | None = None,
     ) -> Any:
         """Return the cost and the width of an answer; free, and reads no record."""
         asked = check_query(query)
         payloads_of(asked)  # refuses what could not be asked either
-        body = {"query": text_of(asked), **_expectation(expect, within, doubt)}
+        expected = _expectation(expect, within, doubt)
+        body = {"query": text_of(asked), **expected, **self._bring(tables)}
         return self._post("/v1/quote", "quoting", self._at_round(body), value_reader(_Quote))
 
     def ask(
@@ -188,6 +195,7 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         expect: object = None,
         within: object = None,
         doubt: object = None,
+        tables: Mapping[str, Any] | None = None,
         key: str | None = None,
         progress: Progress | None = None,
     ) -> Any:
@@ -200,13 +208,15 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
             path, body = "/v1/select", selection_body(asked)
         else:
             path, body = "/v1/ask", {"query": text_of(asked)}
-        result = self._ask(path, {**body, **expected}, [asked], result_of, key=key)
+        body = {**body, **expected, **self._bring(tables)}
+        result = self._ask(path, body, [asked], result_of, key=key)
         return _rename(result, asked)
 
     def ask_many(
         self,
         queries: Iterable[Query | str],
         *,
+        tables: Mapping[str, Any] | None = None,
         key: str | None = None,
         progress: Progress | None = None,
     ) -> tuple[Any, ...]:
@@ -214,12 +224,16 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         asked = _listed(queries)
         if not asked:
             return ()
-        body = {"queries": [text_of(query) for query in asked]}
+        body = {"queries": [text_of(query) for query in asked], **self._bring(tables)}
         read = partial(results_of, count=len(asked))
         return tuple(map(_rename, self._ask("/v1/ask-many", body, asked, read, key=key), asked))
 
     def register(
-        self, queries: Dashboard | Iterable[Query | str], *, share: object = None
+        self,
+        queries: Dashboard | Iterable[Query | str],
+        *,
+        share: object = None,
+        tables: Mapping[str, Any] | None = None,
     ) -> tuple[Registered, ...]:
         """Claim intervals for questions, and name those of a dashboard; it costs nothing."""
         named = isinstance(queries, Dashboard)
@@ -234,6 +248,7 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
             body["share"] = str(check_fraction("share", share, required, lambda x: 0 < x <= 1))
         if not asked and not named:
             return ()
+        body |= self._bring(tables)
         self._send_models({n: one for query in asked for n, one in payloads_of(query).items()})
         read = field_reader(tuple[Registered, ...], "registered")
         return self._post("/v1/register", "registering", self._at_round(body), read)
@@ -259,6 +274,74 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         """Return the histories of named questions or, if none, of those asked most often."""
         read, doing = field_reader(tuple[History, ...], "histories"), "reading histories"
         return self._connection.get("/v1/histories", doing, read, limit=most)
+
+    # ------------------------------------------------------------------------------ tables
+
+    def keep_table(self, source: Any, name: str | None = None) -> KeptTable:
+        """Upload a side table, so that queries may name it: ``"run-17".answer = label``.
+
+        It has the dataset's id column and others, one row for each id, and never changes. The
+        ``name`` is kept for good; without one it is that of the file.
+        """
+        return self._keep_table(source, name, "table")
+
+    def keep_model(self, model: bytes | str | Path, name: str | None = None) -> KeptModel:
+        """Upload an ONNX model under a name, for good; without one it is that of the file."""
+        from surehold.models.payload import payload_of
+
+        payload = payload_of(model)
+        if payload.kind != "onnx":
+            raise InvalidInput("the model", "ONNX: bytes, or the name of a file", payload.kind)
+        default = default_name(model, "") or None
+        request = Request(
+            "POST",
+            "/v1/models",
+            "sending a model",
+            query={"name": name, "default": default},
+            content=payload.content,
+            headers={"Content-Type": "application/octet-stream"},
+        )
+        kept = self._connection.fetch(request, reader(KeptModel))
+        self._sent.add(kept.model)
+        return kept
+
+    @property
+    def tables(self) -> tuple[KeptTable, ...]:
+        """Return the side tables that are kept."""
+        return self._get("tables", field_reader(tuple[KeptTable, ...], "tables"))
+
+    def _keep_table(self, source: Any, name: str | None, default: str) -> KeptTable:
+        """Check a table here, and send it unless this session has sent it before."""
+        from surehold.client.records import PARQUET, pack_table
+
+        named = {"name": name, "default": default_name(source, default)}
+        with pack_table(source, Schema.of(self.columns)) as (digest, file):
+            known = self._tables.get(digest)
+            if known is not None and name in (None, known.name):
+                return known
+            request = Request(
+                "POST",
+                "/v1/tables",
+                "sending a side table",
+                query=named,
+                content=file,
+                headers={"Content-Type": PARQUET},
+                is_repeatable=True,
+            )
+            kept = self._tables[digest] = self._connection.fetch(request, reader(KeptTable))
+        return kept
+
+    def _bring(self, tables: object) -> dict[str, Any]:
+        """Return what a body says of the side tables that an ask brings, once they are sent."""
+        if tables is None:
+            return {}
+        if not isinstance(tables, Mapping) or not all(isinstance(name, str) for name in tables):
+            raise InvalidInput("tables", "a mapping of names to tables", tables)
+        kept = {
+            alias: given if isinstance(given, KeptTable) else self._keep_table(given, None, alias)
+            for alias, given in tables.items()
+        }
+        return {"tables": {alias: one.table for alias, one in kept.items()}}
 
     # ----------------------------------------------------------------------------- dataset
 

@@ -11,10 +11,14 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
-from surehold.data.made_up_records import MadeUp
-from surehold.data.record_store import RecordStore, parts_of
+import polars as pl
+
+from surehold.data.alignment import Alignment, TableRows
+from surehold.data.made_up_records import MadeUp, made_up_ids
+from surehold.data.record_store import RecordStore, parts_of, side_columns
 from surehold.queries import (
     CellMeasure,
     CustomMeasure,
@@ -23,8 +27,10 @@ from surehold.queries import (
     ModelMeasure,
     ModelPairs,
     PairMeasure,
+    Schema,
     Source,
 )
+from surehold.queries.side_tables import split, type_in
 
 OVERHEAD = 0.008
 """Seconds that every evaluation is given: threads that wait for each other, locks, noise.
@@ -46,6 +52,7 @@ _EACH = 1e-4  # seconds for each source: noise, a choice among candidates
 _LOADED = 4e-6  # seconds for each value that has to be loaded
 _CUSTOM = 1e-6  # seconds for each value that a custodian's function is given
 _MOST = 4096
+_MOST_BESIDE = 256  # made-up columns of side tables
 _CONSTANT = re.compile(
     r"""(?P<name>"[^"]*"|[^\W\d]\w*) | '(?P<text>(?:[^']|'')*)' | (?P<number>\d+)""", re.VERBOSE
 )
@@ -76,6 +83,9 @@ class Calibration:
         self._paces: OrderedDict[str, Pace] = OrderedDict()
         self._lock = threading.Lock()
         self._engine: MadeUp | None = None
+        self._beside: dict[str, None] = {}  # columns of side tables, in order
+        self._made_beside = 0  # how many of them the engine has
+        self._ids: tuple[TableRows, pl.Series] | None = None
         self.trials = 0
 
     def seconds(self, sources: Sequence[Source], t: int) -> float:
@@ -83,6 +93,7 @@ class Calibration:
         parts = [part for source in sources for part in parts_of(source)]
         total = OVERHEAD + _EACH * len(parts)
         measures = {part.canonical: part for part in parts if isinstance(part, Measure)}
+        total += self._look_up(side_columns(sources), t)
         total += self._pass(list(measures.values()), t)
         return total + sum(self._one(part, t) for part in parts)
 
@@ -90,18 +101,51 @@ class Calibration:
         """Estimate a fit: one pass to read the records, one for each step."""
         from surehold.data.gradients import Gradients
 
+        beside = self._look_up(side_columns([form]), t)
+
         def step(rows: int) -> None:
             gradients = Gradients(form, self._made_up(rows).frame(0, rows))
             gradients.moments()
             gradients.total([0.0] * gradients.size)
 
-        return OVERHEAD + form.steps * self.pace(f"fit {_kind(form.canonical)}", step, t).at(t)
+        return (
+            OVERHEAD
+            + beside
+            + form.steps * self.pace(f"fit {_kind(form.canonical)}", step, t).at(t)
+        )
 
     def loading(self, t: int) -> float:
         """Estimate the time to load the records of a snapshot; 0 if they are loaded."""
         missing = max(t - self._data.loaded, 0)
         columns = len(self._data.schema.names)
         return OVERHEAD + _LOADED * missing * columns if missing else 0.0
+
+    def _look_up(self, columns: Sequence[str], t: int) -> float:
+        """Estimate how long columns of side tables take, on made-up ids.
+
+        Half of these are in the table, and all take the same work.
+        """
+        if not columns:
+            return 0.0
+        self._beside |= dict.fromkeys(columns)
+        store, total = self._data.table_store, 0.0
+        for reference, listed in groupby(columns, lambda column: split(column)[0]):
+            rows, names = store.rows(reference), list(listed)
+            kinds = " ".join(str(type_in(name)) for name in names)
+
+            def look_up(count: int, rows: TableRows = rows, names: list[str] = names) -> None:
+                ids = self._made_up_ids(rows, count)
+                Alignment().beside(ids, {split(names[0])[0]: rows}, names)
+
+            pace = self.pace(f"beside {len(rows).bit_length()} {kinds}", look_up, t)
+            total += _sorting(t) * pace.at(t)
+        return total
+
+    def _made_up_ids(self, rows: TableRows, count: int) -> pl.Series:
+        known = self._ids
+        if known is None or known[0] is not rows or len(known[1]) < count:
+            self._ids = known = (rows, made_up_ids(rows.some_ids(count), count))
+        return known[1].head(count)
 
     def _pass(self, measures: Sequence[Measure], t: int) -> float:
         """Estimate all measures that are summed in one pass.
@@ -188,8 +232,14 @@ class Calibration:
         return sorted(took)
 
     def _made_up(self, rows: int) -> MadeUp:
-        if self._engine is None or self._engine.size < rows:
-            self._engine = MadeUp(self._data.schema, rows)
+        names = self._data.schema.columns
+        beside = tuple((name, kind) for name in self._beside if (kind := type_in(name)))
+        if self._engine is None or self._engine.size < rows or len(beside) > self._made_beside:
+            if len(beside) > _MOST_BESIDE:
+                self._beside = dict.fromkeys(list(self._beside)[-_MOST_BESIDE // 2 :])
+                return self._made_up(rows)
+            size = max(rows, 0 if self._engine is None else self._engine.size)
+            self._engine, self._made_beside = MadeUp(Schema((*names, *beside)), size), len(beside)
         return self._engine
 
 

@@ -74,6 +74,15 @@ def _values(kind: ColumnType, rows: int, salt: int) -> pl.Series:
     return values.cast(STORED[kind]).set(gaps, None)
 
 
+def made_up_ids(some: pl.Series, rows: int) -> pl.Series:
+    """Return ids in no order, all different; every second one is one of some, as far as they go."""
+    numbers = pl.Series((_mix(rows, 1000) * 2.0**53).astype(np.int64)) + (1 << 55)
+    others = numbers.cast(pl.String) if some.dtype == pl.String else numbers
+    known = some.head(rows // 2)
+    ids = pl.concat([known.alias(""), others.head(rows - len(known)).cast(some.dtype).alias("")])
+    return ids.gather(np.argsort(_mix(rows, 1001)))
+
+
 def _mix(rows: int, salt: int) -> NDArray[np.float64]:
     """Return numbers from 0 to 1 in no order, the same each time, without drawing any."""
     numbers = np.arange(rows, dtype=np.uint64) + np.uint64((salt + 1) << 40)

@@ -28,14 +28,19 @@ _AT_HAND = 8  # models that are kept in memory
 
 @dataclass(frozen=True, repr=False)
 class KeptModel(Shown):
-    """A stored model: queries name it ``model``; ``classes`` is None if the file says none."""
+    """A stored model: queries name it ``model``; ``classes`` is None if the file says none.
+
+    ``name`` is what people call it, None if nobody has named it.
+    """
 
     model: str
     bytes: int
     classes: tuple[str | int | float | bool, ...] | None
+    name: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.model}, {self.bytes:,} bytes"
+        called = "" if self.name is None else f"{self.name}: "
+        return f"{called}{self.model}, {self.bytes:,} bytes"
 
 
 class ModelStore:

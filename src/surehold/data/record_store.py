@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from surehold.data.alignment import Alignment
 from surehold.data.content_hash import ContentHash
 from surehold.data.engines.polars_engine import PolarsEngine
 from surehold.data.file_formats import FileFormat
@@ -19,12 +21,14 @@ from surehold.data.ids import count_repeated
 from surehold.data.in_flight import InFlight
 from surehold.data.intake import Intake
 from surehold.data.known_sums import KnownSums, Totals
-from surehold.data.model_store import ModelStore
+from surehold.data.model_store import KeptModel, ModelStore
 from surehold.data.records import Row, dump_rows, load_rows
 from surehold.data.repeats import END, Sample, remark_on
 from surehold.data.segments import FOLDER, SegmentWriter, check_bytes, read_segments, sweep
+from surehold.data.side_tables import check_name, default_name
 from surehold.data.sources import batches
 from surehold.data.statistics import Statistic
+from surehold.data.table_store import TableStore
 from surehold.errors import InvalidInput, LedgerCorrupt
 from surehold.ledger.draft import TELLING, Draft, content_of, content_of_files
 from surehold.ledger.entries import Entry
@@ -43,6 +47,7 @@ from surehold.queries import (
     Schema,
     Source,
 )
+from surehold.queries.side_tables import columns_in, mentions_table, split
 
 if TYPE_CHECKING:
     from surehold.data.gradients import Gradients
@@ -81,6 +86,8 @@ class RecordStore:
         self._statistics: dict[str, Statistic] = {}
         self.limits: ModelLimits | None = None  # what a model may use; None are the usual ones
         self.model_store = ModelStore(ledger.folder)
+        self.table_store = TableStore(ledger)
+        self.alignment = Alignment()
         self.in_flight = InFlight()
         self._seal_at = 0  # with fewer records, no seal is due, whichever process appends them
         self._lock = threading.Lock()
@@ -249,6 +256,8 @@ class RecordStore:
 
     def check_evaluable(self, sources: Sequence[Source], t: int) -> None:
         """Refuse what cannot be evaluated, independently of records; reads none of them."""
+        for column in side_columns(sources):
+            self.table_store.rows(split(column)[0])
         for part in (part for source in sources for part in parts_of(source)):
             if isinstance(part, CustomMeasure):
                 self.statistic(part)
@@ -293,7 +302,7 @@ class RecordStore:
 
         ``progress`` is called with the number of records that a model has processed.
         """
-        look = _Look(self, self._snapshot(t), t, progress)
+        look = _Look(self, self._snapshot(t, side_columns(sources)), t, progress)
         parts = [part for source in sources for part in parts_of(source)]
         measures = {part.canonical: part for part in parts if isinstance(part, Measure)}
         look.sum(list(measures.values()))  # all in one pass
@@ -303,6 +312,19 @@ class RecordStore:
         """Return exact sums over the snapshot of that round."""
         return [exact.numerators[0] for exact in self.exact(measures, t)]
 
+    def keep_model(
+        self, model: bytes | str | Path, name: str | None, analyst: str, default: str | None = None
+    ) -> KeptModel:
+        """Store a model durably, then note its name: the one given, or that of its file."""
+        called = default_name(model, default or "") if name is None else check_name(name)
+        kept = self.model_store.keep(model)
+        if not called:
+            return replace(kept, name=self._ledger.kept.get(kept.model, {}).get("name"))
+        with self._ledger.writing() as draft:
+            about, is_chosen = {"bytes": kept.bytes}, name is not None
+            noted = draft.keep(kept.model, check_name(called), about, analyst, is_chosen)
+        return replace(kept, name=str(noted["name"]))
+
     def register(self, statistic: Statistic) -> None:
         """Attach the function of a registered statistic."""
         self._statistics[statistic.name] = statistic
@@ -311,7 +333,7 @@ class RecordStore:
         """Return features and target of a snapshot, ready for gradients."""
         from surehold.data.gradients import Gradients  # loads SciPy
 
-        return Gradients(form, self._snapshot(t).frame(0, t))
+        return Gradients(form, self._snapshot(t, side_columns([form])).frame(0, t))
 
     def statistic(self, source: CustomMeasure) -> Statistic:
         """Return a registered statistic, with its function."""
@@ -333,6 +355,7 @@ class RecordStore:
         """Raise LedgerCorrupt if a segment does not hold the bytes it is named for."""
         for segment in self._ledger.store.segments():
             check_bytes(self._folder, segment)
+        self.table_store.check_bytes()
 
     def check_ids(self, t: int) -> None:
         """Raise LedgerCorrupt unless the ids of the first ``t`` records are there and unique."""
@@ -350,14 +373,21 @@ class RecordStore:
             content.take(frame)
         return content.digest
 
-    def _snapshot(self, t: int) -> PolarsEngine:
-        """Return all records of that round and later ones, frozen.
+    def _snapshot(self, t: int, columns: Sequence[str] = ()) -> PolarsEngine:
+        """Return all records of that round and later ones, frozen, beside columns of side tables.
 
         So evaluations run in parallel: they wait for each other only to load new records.
         """
         with self._lock:
             self._catch_up(t)
-            return self._engine.frozen()
+            engine = self._engine.frozen()
+        if not columns:
+            return engine
+        id = self._ledger.schema.id
+        assert id is not None  # no table is kept without
+        tables = {ref: self.table_store.rows(ref) for ref in {split(name)[0] for name in columns}}
+        ids = engine.frame(0, engine.size).get_column(id)
+        return engine.beside(self.alignment.beside(ids, tables, columns))
 
     def _catch_up(self, t: int) -> None:
         """Load what this process or another has appended since."""
@@ -468,3 +498,9 @@ def parts_of(source: Source) -> list[Source]:
     if isinstance(source, Contrast | Discordance):
         return [*parts_of(source.plus), *parts_of(source.minus)]
     return [source]
+
+
+def side_columns(sources: Sequence[Source | FitForm]) -> list[str]:
+    """Return the columns of side tables that sources read, in a fixed order."""
+    asked = (source for source in sources if mentions_table(source.canonical))
+    return sorted({column for source in asked for column in columns_in(source)})

@@ -6,6 +6,7 @@ import hashlib
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import count as count_from
 from typing import Any
 
 from surehold.errors import InvalidInput, RequestRefused
@@ -177,6 +178,33 @@ class Draft(View):
         self._add("name", body, after)
         self.new_names.append(kept)
         return True
+
+    def keep(
+        self, of: str, name: str, about: Mapping[str, Any], analyst: str, is_chosen: bool
+    ) -> dict[str, Any]:
+        """Note that a table or a model is kept, by its hash, and its name, for good.
+
+        No two have the same name, and none has two. A name that nobody chose gives way: it is
+        numbered, or left out if there is another already.
+        """
+        kept = self.kept
+        known = kept.get(of)
+        if known is not None:
+            if is_chosen and known["name"] != name:
+                required = f"{known['name']!r}, as it was named before"
+                raise InvalidInput("the name", required, name, "names are kept for good")
+            return known
+        taken = {body["name"] for body in kept.values()}
+        if name in taken and is_chosen:
+            required = "one that no other table or model has"
+            raise InvalidInput("the name", required, name, "choose another name")
+        if name in taken:
+            name = next(one for i in count_from(2) if (one := f"{name}-{i}") not in taken)
+        self._take_free(analyst)
+        body = {"of": of, "name": name, **about, "analyst": analyst}
+        after = self._unchanged()
+        self._add("keep", {**body, "time": after.time}, after)
+        return body
 
     # ----------------------------------------------------------------------------- answers
 

@@ -11,7 +11,17 @@ from typing import Any, Literal, TypeAlias
 from surehold.errors import LedgerCorrupt
 
 Kind: TypeAlias = Literal[
-    "create", "append", "seal", "register", "name", "claim", "charge", "answer", "derived", "key"
+    "create",
+    "append",
+    "seal",
+    "register",
+    "keep",
+    "name",
+    "claim",
+    "charge",
+    "answer",
+    "derived",
+    "key",
 ]
 
 _encode = json.JSONEncoder(

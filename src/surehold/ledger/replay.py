@@ -16,7 +16,16 @@ from surehold.ledger.ledger import Ledger
 from surehold.ledger.names import KeptName, resolve
 from surehold.ledger.synonyms import synonyms_of
 from surehold.ledger.tables import ClaimRow, RoundTotals, Segment, Spent
-from surehold.queries import Charged, Declared, Expectation, Source, query_of
+from surehold.queries import Charged, Declared, Expectation, Query, Source, query_of, recorded_query
+from surehold.queries.coverage import among_covered
+from surehold.queries.side_tables import (
+    SideTable,
+    columns_in,
+    may_name_table,
+    mentions_table,
+    split,
+)
+from surehold.queries.side_tables import resolve as resolve_tables
 
 _WHAT = "the ledger"
 
@@ -111,6 +120,7 @@ class Replay:
         self._spending: dict[str, Spent] = {}
         self._contents: dict[str, int] = {}
         self._alike: dict[str, int] = {}  # of earlier versions, which do not say
+        self._kept: dict[str, dict[str, Any]] = {}
         self._keys = 0
         self._questions = 0
         self._registered: dict[str, Declared] = {}
@@ -258,6 +268,7 @@ class Replay:
     def check_name(self, body: dict[str, Any], entry: Entry) -> State:
         kept, named = KeptName.of_entry(entry), isinstance(body["analyst"], str)
         name, query = kept.question.name, resolve(kept.question.query(), self._registered.get)
+        query = self._with_tables(query)
         means = self._canonical(query) == self._canonical(query_of(kept.canonical))
         must(means, "its text is not that of its question")
         same = self._named.setdefault(name, kept.canonical) == kept.canonical
@@ -274,6 +285,43 @@ class Replay:
             return str(asking.canonical)
         return str((query.form(ledger.schema) if isinstance(query, Charged) else query).canonical)
 
+    def check_keep(self, body: dict[str, Any], entry: Entry) -> State:
+        must(body["of"] not in self._kept, "what it names had a name before")
+        taken = {known["name"] for known in self._kept.values()}
+        must(isinstance(body["name"], str) and body["name"] not in taken, "its name was taken")
+        must(body["time"] == entry.state().time, "its time is not that of the state after it")
+        self._kept[str(body["of"])] = body
+        self._count_free(body, entry)
+        return self.state
+
+    def _with_tables(self, query: Query) -> Query:
+        """A question as it is asked, if it names side tables that were kept before."""
+        if not may_name_table(query):
+            return query
+        found: dict[str, SideTable] = {}
+
+        def find(name: str) -> SideTable:
+            named = (one for one in self._kept.values() if name in (one["of"], one["name"]))
+            noted = next(named, None)
+            must(noted is not None, "its table was not kept before")
+            assert noted is not None
+            table = SideTable.of(noted, self._ledger.schema)
+            return found.setdefault(table.reference, table)
+
+        return among_covered(resolve_tables(query, find), found)
+
+    def _check_side_tables(self, canonical: str) -> None:
+        """A table is named, with its columns, before anything is asked about it."""
+        if not mentions_table(canonical):
+            return
+        for column in columns_in(recorded_query(canonical)):
+            reference, name = split(column)
+            known = self._kept.get(reference)
+            must(known is not None, "its table was not kept before")
+            assert known is not None
+            table = SideTable.of(known, self._ledger.schema)
+            must(table.column(name) == column, "its table has another column of that name")
+
     def _count_free(self, body: dict[str, Any], entry: Entry) -> None:
         self._free[str(body["analyst"]), day_of(entry.state().time)] += 1
 
@@ -283,6 +331,7 @@ class Replay:
         must(named, "it does not say who asked what")
         must(type(body["round"]) is int, "its round is not a whole number")
         must(body["time"] == entry.state().time, "its time is not that of the state after it")
+        self._check_side_tables(str(body["canonical"]))
 
     def check_key(self, body: dict[str, Any], entry: Entry) -> State:
         self._check_key(body["key"], int(body["answer"]))

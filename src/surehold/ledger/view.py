@@ -171,6 +171,12 @@ class View:
         known = self.registered.get(name)
         return None if known is None else Declared(*(known[field] for field in Declared._fields))
 
+    @property
+    def kept(self) -> dict[str, dict[str, Any]]:
+        """What was noted of tables and models that are kept, by their hashes."""
+        bodies = (entry.read() for entry in self.store.of_kind("keep"))
+        return {str(body["of"]): body for body in bodies}
+
     def check_registered(self, form: CheckedQuery) -> None:
         """Refuse a statistic that no custodian declared as it is asked."""
         check_registered(form, self.declared)

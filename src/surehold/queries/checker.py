@@ -17,6 +17,7 @@ from surehold.queries.cost import cost, refuse_costly
 from surehold.queries.expressions import SIGNATURES, TIMES, TYPE_OF_COLUMN, Expression, Type
 from surehold.queries.normal_form import normal_form
 from surehold.queries.schema import ColumnType, Schema
+from surehold.queries.side_tables import QUALIFIER, type_in
 from surehold.queries.times import DAY, read_time, write_time
 from surehold.queries.writer import write
 
@@ -156,10 +157,23 @@ class _Checker:
         return node.rebuild(tuple(map(self.check, node.children, repeat(wanted))))
 
     def _column(self, node: ex.Column) -> Expression:
-        holds = self.columns.get(node.name)
+        holds = self._type_of(node.name)
+        if holds is None and QUALIFIER in node.name:
+            self._refuse_table(node)
         if holds is None:
             self.refuse(f"there is no column {node.name!r}", node, self._nearest(node))
         return ex.Column(node.name, holds, position=node.position)
+
+    def _type_of(self, name: str) -> ColumnType | None:
+        """What a column holds; that of a side table says so by itself, once it is looked up."""
+        return type_in(name) if QUALIFIER in name else self.columns.get(name)
+
+    def _refuse_table(self, node: ex.Column) -> NoReturn:
+        source, _, column = node.name.partition(QUALIFIER)
+        hint = f'bring it with --with {source}=FILE, or tables={{"{source}": ...}} in Python'
+        if (dotted := f"{source}.{column}") in self.columns:
+            hint = f'the column with a dot in its name is written "{dotted}"'
+        self.refuse(f"there is no side table {source!r}", node, hint)
 
     def _nearest(self, node: ex.Column) -> str:
         """What the user may have meant by a name that no column has."""
@@ -244,7 +258,7 @@ class _Checker:
             literal, ex.Number | ex.Text | ex.Truth
         ):
             return
-        kind = self.columns.get(column.name)
+        kind = self._type_of(column.name)
         if kind is None or TYPE_OF_COLUMN[kind] is literal.type:
             return
         if TYPE_OF_COLUMN[kind] in TIMES and isinstance(literal, ex.Text):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.expressions import LARGEST
 from surehold.queries.schema import is_hidden
+from surehold.queries.side_tables import qualify
 
 LONGEST_QUERY = 10_000
 """Characters of a query."""
@@ -58,6 +59,8 @@ _BLANKS = tuple(" \t\r\n")
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _TEXT = re.compile(r"'((?:[^']|'')*)'")
 _QUOTED = re.compile(r'"([^"]*)"')
+_PART = r'(?:[A-Za-z_][A-Za-z0-9_]*|"[^"]+")'
+_QUALIFIED = re.compile(rf"({_PART})\.({_PART})")
 _SYMBOL = re.compile(r"<>|!=|<=|>=|[-+*/%=<>(),]")
 
 # What users of other languages write, longest first; tried before the symbols.
@@ -80,7 +83,7 @@ _SLIPS = {
     "!": ("'!'", "write not, or <> for unequal"),
     "~": ("'~'", "write not; there are no regular expressions"),
     "^": ("'^'", "there are no powers; write a * a"),
-    ".": ("'.'", 'a column is a single name; if it has a dot in it, write "a.b"'),
+    ".": ("'.'", "a column of a side table is written p.answer, without blanks"),
     "`": ("'`'", 'a column is written bare or in double quotes: "name"'),
     "[": ("'['", "there are no lists; after in they are written ('a', 'b')"),
     "{": ("'{'", "a query is a single expression over columns"),
@@ -136,6 +139,8 @@ def _end_of_blanks(text: str, position: int) -> int:
 
 def _token_at(text: str, position: int) -> tuple[Token, int]:
     """The token that begins here, and where the next may."""
+    if match := _QUALIFIED.match(text, position):
+        return _qualified_name(match, text, position)
     if match := BARE.match(text, position):
         word, end = match[0], match.end()
         if (lowered := word.lower()) in WORDS:
@@ -184,6 +189,18 @@ def _quoted_name(text: str, position: int) -> tuple[Token, int]:
         hint = "empty text is written in single quotes: ''"
         raise InvalidQuery("a column's name is empty", text, position, hint)
     return Token(Kind.QUOTED, _short(match[1], text, position), position), match.end()
+
+
+def _qualified_name(match: re.Match[str], text: str, position: int) -> tuple[Token, int]:
+    """A column of a side table: ``p.answer``; a word of the language needs quotes before a dot."""
+    source, column = match.groups()
+    if source.lower() in WORDS:
+        hint = f'put it in double quotes: "{source}".{column}'
+        raise InvalidQuery(f"{source!r} is a word of the language", text, position, hint)
+    hint = 'a side table and its column are two names: p.answer, or "run-17".answer'
+    _refuse_running_on(text, match.end(), "a name", hint)
+    parts = (_short(part.strip('"'), text, position) for part in (source, column))
+    return Token(Kind.QUOTED, qualify(*parts), position), match.end()
 
 
 def _short(name: str, text: str, position: int) -> str:

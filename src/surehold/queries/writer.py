@@ -5,6 +5,7 @@ from __future__ import annotations
 from surehold.queries import expressions as ex
 from surehold.queries.expressions import Expression, Type
 from surehold.queries.lexer import BARE, WORDS
+from surehold.queries.side_tables import QUALIFIER
 from surehold.queries.times import DAY, write_time
 
 # How tightly each kind binds; brackets go around what binds less tightly than its place asks.
@@ -34,7 +35,10 @@ def number(value: float) -> str:
 
 
 def name(column: str) -> str:
-    """A column's name, in quotes only where it needs them."""
+    """A column's name, in quotes only where it needs them; a side table's column after a dot."""
+    source, is_qualified, rest = column.partition(QUALIFIER)
+    if is_qualified:
+        return f"{name(source)}.{name(rest)}"
     if BARE.fullmatch(column) and column.lower() not in WORDS:
         return column
     return f'"{column}"'

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from surehold import __version__
 from surehold.server.auth import GuardedRoute
 from surehold.server.error_responses import error_response
-from surehold.server.routes import append, ask, events, metrics, page, read
+from surehold.server.routes import append, ask, events, metrics, page, read, tables
 from surehold.server.routes.events import Watch
 from surehold.server.routes.metrics import Metrics
 from surehold.server.schemas import Health, Reply, reply
@@ -43,7 +43,7 @@ async def healthz() -> Reply:
     return reply({"status": "ok", "version": __version__})
 
 
-_PARTS = (health, *(part.router for part in (metrics, read, events, ask, append, page)))
+_PARTS = (health, *(part.router for part in (metrics, read, events, ask, tables, append, page)))
 
 
 def application(service: Service) -> FastAPI:

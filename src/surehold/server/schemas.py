@@ -30,6 +30,7 @@ from surehold.session import (
     Growth,
     History,
     KeptModel,
+    KeptTable,
     LadderOutcome,
     NumberOutcome,
     Registered,
@@ -77,6 +78,16 @@ Doubt = Annotated[
 Share = Annotated[
     ExactNumber | None,
     Field(description="Divide this share of beta, up to what is left, among the questions."),
+]
+
+
+Tables = Annotated[
+    dict[str, Annotated[str, Field(max_length=200)]] | None,
+    Field(
+        max_length=100,
+        description="What the queries call uploaded side tables: `p.answer = label` needs "
+        '`{"p": "run-17"}`, the name or the hash that the upload returned.',
+    ),
 ]
 
 
@@ -145,7 +156,19 @@ class Expected(Body):
         return self.model_dump(include=set(Expected.model_fields))
 
 
-class QuoteBody(Expected):
+class WithTables(Body):
+    """Side tables that were uploaded, by the names that the queries have for them."""
+
+    tables: Tables = None
+
+    def brought(self, dataset: Dataset) -> dict[str, KeptTable] | None:
+        """Return what a session's ``ask`` takes: names are looked up here, and no file is read."""
+        if self.tables is None:
+            return None
+        return {alias: dataset.table(name) for alias, name in self.tables.items()}
+
+
+class QuoteBody(Expected, WithTables):
     """A question to quote."""
 
     query: Asked
@@ -172,7 +195,7 @@ class AskBody(Options, QuoteBody):
     """One question."""
 
 
-class Several(Body):
+class Several(WithTables):
     """Several questions."""
 
     queries: list[Asked] = Field(min_length=1, max_length=MOST_QUERIES)
@@ -198,7 +221,7 @@ class QuestionBody(Body):
     watch: bool = True
 
 
-class RegisterBody(Body):
+class RegisterBody(WithTables):
     """Questions whose intervals are claimed from now on: queries, or a dashboard with names."""
 
     queries: list[Asked] | None = Field(default=None, min_length=1, max_length=MOST_QUERIES)
@@ -227,7 +250,7 @@ class WatchBody(Body):
     round: RoundNumber | None = None
 
 
-class SelectBody(Options, Expected):
+class SelectBody(Options, Expected, WithTables):
     """Choose the best of several queries, at one price for any number of them."""
 
     candidates: (
@@ -325,6 +348,7 @@ Rounds = create_model("Rounds", rounds=list[Round])
 Grown = create_model("Grown", growth=list[Growth])
 Compared = create_model("Compared", entries=list[ComparisonRow])
 Models = create_model("Models", models=list[KeptModel])
+KeptTables = create_model("KeptTables", tables=list[KeptTable])
 Health = create_model("Health", status=str, version=str)
 Failure = create_model("Failure", error=Error)
 

@@ -241,7 +241,11 @@ class Desk:
             return self._session.watch(questions)
 
     def register(
-        self, queries: Dashboard | Sequence[Query | str], *, share: object = None
+        self,
+        queries: Dashboard | Sequence[Query | str],
+        *,
+        share: object = None,
+        tables: Any = None,
     ) -> tuple[Registered, ...]:
         """Claim intervals for questions, and name those of a dashboard; each is one request.
 
@@ -259,7 +263,7 @@ class Desk:
             self._service.rates.owe(self._caller.name, len(asked) - 1)
         else:
             self._owe(asked)
-        return self._session.register(asked, share=share)
+        return self._session.register(asked, share=share, tables=tables)
 
     def _parse_all(self, queries: Sequence[Query | str]) -> list[Query]:
         if not 1 <= len(queries) <= MOST_QUERIES:

@@ -28,6 +28,7 @@ class Settings:
     json_parts: int = 40_000
     append_bytes: int = 256 * MEGABYTE
     model_bytes: int = 64 * MEGABYTE
+    table_bytes: int = 256 * MEGABYTE
     shelf_bytes: int = 1024 * MEGABYTE
     patience: float = 20.0
     slowest: float = 16_384.0
@@ -35,6 +36,7 @@ class Settings:
     unread_seconds: float = 60.0
     connections: tuple[int, int] = (512, 64)
     models: int = 1000
+    tables: int = 10_000
     streams: tuple[int, int] = (64, 24)
     slow_asks: tuple[int, int] = (4, 2)
     uploads: tuple[int, int] = (8, 4)

@@ -1,6 +1,7 @@
 """The session: the only door to the data."""
 
 from surehold.data.model_store import KeptModel
+from surehold.data.table_store import KeptTable
 from surehold.session.dashboards import Watched, WatchedQuestion
 from surehold.session.dataset import Appended, Dataset, Verification, create, open
 from surehold.session.histories import History, Point
@@ -52,6 +53,7 @@ __all__ = [
     "Growth",
     "History",
     "KeptModel",
+    "KeptTable",
     "LadderOutcome",
     "NoisyResult",
     "NumberOutcome",

@@ -7,7 +7,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -20,6 +20,7 @@ from surehold.data.model_store import KeptModel
 from surehold.data.record_store import Progress, RecordStore
 from surehold.data.sources import sampled_schema
 from surehold.data.statistics import Statistic
+from surehold.data.table_store import KeptTable
 from surehold.display import Shown
 from surehold.errors import InvalidInput, LedgerCorrupt, StorageFailed
 from surehold.formatting import several
@@ -188,14 +189,29 @@ class Dataset(Overview):
         """Load all records now, so that the first answer does not have to wait for that."""
         self._data.load(self.n)
 
-    def keep_model(self, model: bytes | str | Path) -> KeptModel:
-        """Keep an ONNX model, so that queries may name it by its hash: ``accuracy('onnx:...')``."""
-        return self._data.model_store.keep(model)
+    def keep_model(
+        self,
+        model: bytes | str | Path,
+        name: str | None = None,
+        *,
+        default: str | None = None,
+        analyst: str = "analyst",
+    ) -> KeptModel:
+        """Keep an ONNX model, so that queries may name it by its hash: ``accuracy('onnx:...')``.
+
+        The ``name`` is kept for good, and shown in place of the hash; without one it is that of
+        the file, if it is a file.
+        """
+        return self._data.keep_model(model, name, check_text("analyst", analyst), default)
 
     @property
     def models(self) -> tuple[KeptModel, ...]:
         """The models that are kept."""
-        return self._data.model_store.models
+        named = self._ledger.kept
+        names = {of: str(body["name"]) for of, body in named.items()}
+        return tuple(
+            replace(one, name=names.get(one.model)) for one in self._data.model_store.models
+        )
 
     @property
     def models_size(self) -> tuple[int, int]:
@@ -206,6 +222,32 @@ class Dataset(Overview):
         """A model that is kept, by its name; None if it is not."""
         payload = self._data.model_store.find(name)
         return None if payload is None else payload.content
+
+    def keep_table(
+        self,
+        source: Any,
+        name: str | None = None,
+        *,
+        default: str | None = None,
+        analyst: str = "analyst",
+    ) -> KeptTable:
+        """Keep a side table, so that queries may name it: ``"run-17".answer = label``."""
+        store = self._data.table_store
+        return store.keep(source, check_text("analyst", analyst), name, default)
+
+    @property
+    def tables(self) -> tuple[KeptTable, ...]:
+        """The side tables that are kept."""
+        return self._data.table_store.tables
+
+    def table(self, name: str) -> KeptTable:
+        """A side table that is kept, by its name or its hash."""
+        return self._data.table_store.find(name)
+
+    @property
+    def tables_size(self) -> tuple[int, int]:
+        """How many bytes they take, and how many there are."""
+        return self._data.table_store.size
 
     def limit_models(self, limits: ModelLimits) -> None:
         """What a model may use, in seconds and bytes, before its values count as 0."""
@@ -257,7 +299,7 @@ class Dataset(Overview):
 
     def query(self, text: str) -> Query:
         """The query of a text, or of a question's name."""
-        return Questions(self._ledger).query(text)
+        return Questions(self._ledger, self._data.table_store).read(text)
 
     def verify(self, progress: Callable[[int], None] | None = None) -> Verification:
         """Replay all of it: hashes, charges, widths, records. LedgerCorrupt names what is wrong."""

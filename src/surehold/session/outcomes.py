@@ -50,7 +50,7 @@ class Outcome(Result):
                 f"e^-{self.level:.4g} at most"
             )
         return [
-            f"query       {formatting.shorten(self.query, 500)}",
+            f"query       {formatting.shorten(self.shown_query, 500)}",
             claim,
             self._promise(),
             f"by          {self.theorem}",
@@ -93,8 +93,8 @@ class NumberOutcome(Outcome):
     def __str__(self) -> str:
         texts = self.display
         if self.value is None:
-            return f"{texts['value']}  n = {self.round:,} · {texts['cost']}"
-        return f"{texts['value']} in {texts['interval']}  n = {self.round:,} · {texts['cost']}"
+            return f"{texts['value']}  {self._size()} · {texts['cost']}"
+        return f"{texts['value']} in {texts['interval']}  {self._size()} · {texts['cost']}"
 
     def _display(self) -> dict[str, Any]:
         span = self.range[1] - self.range[0]
@@ -139,7 +139,7 @@ class DecisionOutcome(Outcome):
         return self.verdict == "pass"
 
     def __str__(self) -> str:
-        return f"{self.display['value']}  n = {self.round:,} · {self.display['cost']}"
+        return f"{self.display['value']}  {self._size()} · {self.display['cost']}"
 
     def _display(self) -> dict[str, Any]:
         wanted = f"{self.side.replace('_', ' ')} {self.limit:g} wanted"
@@ -165,7 +165,7 @@ class LadderOutcome(Outcome):
         return self.steps > 0
 
     def __str__(self) -> str:
-        return f"{self.display['value']}  n = {self.round:,} · {self.display['cost']}"
+        return f"{self.display['value']}  {self._size()} · {self.display['cost']}"
 
     def _display(self) -> dict[str, Any]:
         value = f"no: not better by {self.step:g}"
@@ -192,7 +192,7 @@ class SelectionOutcome(Outcome):
 
     def __str__(self) -> str:
         texts = self.display
-        return f"{self.name}  ({texts['width']})  n = {self.round:,} · {texts['cost']}"
+        return f"{self.name}  ({texts['width']})  {self._size()} · {texts['cost']}"
 
     def _display(self) -> dict[str, Any]:
         off = "above the lowest" if self.best == "lowest" else "below the highest"
@@ -212,7 +212,7 @@ class TableOutcome(Outcome):
 
     def __str__(self) -> str:
         lines = cells_text(self.cells, self.display["cells"])
-        return "\n".join([*lines, f"n = {self.round:,} · {self.display['cost']}"])
+        return "\n".join([*lines, f"{self._size()} · {self.display['cost']}"])
 
     def __repr__(self) -> str:
         return str(self)
@@ -220,7 +220,7 @@ class TableOutcome(Outcome):
     @property
     def brief(self) -> str:
         """One line."""
-        return f"{len(self.cells):,} cells  n = {self.round:,} · {self.display['cost']}"
+        return f"{len(self.cells):,} cells  {self._size()} · {self.display['cost']}"
 
     def _display(self) -> dict[str, Any]:
         from surehold.session.results import shown_cells

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from surehold.data.table_store import TableStore
 from surehold.errors import InvalidInput, InvalidQuery, WrongGuard
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.names import KeptName, resolve
@@ -25,7 +27,17 @@ from surehold.queries import (
     Statistical,
     query_of,
 )
+from surehold.queries.coverage import among_covered
 from surehold.queries.expressions import Column
+from surehold.queries.side_tables import (
+    SideTable,
+    columns_in,
+    may_name_table,
+    mentions_table,
+    show_names,
+    split,
+)
+from surehold.queries.side_tables import resolve as resolve_tables
 from surehold.queries.statistical import check_length
 
 if TYPE_CHECKING:
@@ -56,25 +68,30 @@ class Question:
 class Questions:
     """Reads and checks queries for one dataset; it touches no record."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, tables: TableStore | None = None) -> None:
+        self._ledger, self._tables = ledger, tables or TableStore(ledger)
         # Of queries that were checked before:
         self._forms: dict[tuple[str, str], Form] = {}
         self._askings: dict[tuple[str, str], Asking] = {}
 
-    def query(self, query: object) -> Query:
-        """The query that is asked, or whose text is, with registered statistics filled in."""
+    def query(self, query: object, tables: Mapping[str, SideTable] | None = None) -> Query:
+        """The query that is asked, or whose text is, with registered statistics filled in.
+
+        ``tables`` are those that the ask brings, by the names that the query has for them.
+        """
         if isinstance(query, str):
-            query = self._read(query)
+            query = self.read(query)
         if not isinstance(query, Query):
             required = "a query, such as fraction('age > 65'), or its text"
             raise InvalidInput("the query", required, type(query).__name__)
         resolved: Query = self._resolve(query)
+        if may_name_table(resolved):
+            resolved = self._look_up(resolved, tables or {})
         if isinstance(resolved, Gate):
             self._check_limit(resolved)
         return resolved
 
-    def _read(self, text: str) -> Query:
+    def read(self, text: str) -> Query:
         """A query from its text, or from a name that is no query."""
         try:
             return query_of(text)
@@ -95,6 +112,8 @@ class Questions:
         what = f"question {question.name!r}"
         try:
             query = resolve(question.query(), self._ledger.declared)
+            if may_name_table(query):
+                query = self._look_up(query, {})
             canonical = self.canonical(query)
             for gated in (query, question.gated(query)):
                 if isinstance(gated, Gate):
@@ -136,6 +155,42 @@ class Questions:
             required = "no other question of this dataset"
             raise InvalidInput(f"the name {name!r}", required, meant, "choose another name")
 
+    def _look_up(self, query: Query, tables: Mapping[str, SideTable]) -> Query:
+        """With what aliases of side tables stand for, about the records that these cover."""
+        found: dict[str, SideTable] = {}
+
+        def find(name: str) -> SideTable:
+            table = tables[name] if name in tables else self._tables.describe(name)
+            self._tables.rows(table.reference)  # refused if it is not at hand
+            return found.setdefault(table.reference, table)
+
+        return among_covered(resolve_tables(query, find), found)
+
+    def text(self, query: Query) -> str:
+        """The query as it was written or, with side tables, by names that last."""
+        canonical = query.canonical
+        if not mentions_table(canonical):
+            return query.text
+        return show_names(canonical, self._names(query))
+
+    def _names(self, query: Query) -> dict[str, str]:
+        """What people call the side tables of a query, by their hashes."""
+        kept = self._ledger.kept
+        refs = {split(column)[0] for column in columns_in(query)}
+        return {ref: str(kept[ref]["name"]) for ref in refs}
+
+    @contextmanager
+    def _by_names(self, query: Query) -> Iterator[None]:
+        """Let errors name side tables as people do."""
+        try:
+            yield
+        except InvalidQuery as error:
+            if not mentions_table(query.canonical):
+                raise
+            names = self._names(query)
+            reason, hint = (show_names(text, names) for text in (error.reason, error.hint))
+            raise InvalidQuery(reason, error.text, error.position, hint) from None
+
     def _check_limit(self, gate: Gate) -> None:
         """A limit that no value can reach makes a gate that is always open, or never."""
         asked = gate.query
@@ -173,7 +228,8 @@ class Questions:
         if form is None:
             if not isinstance(query, Select):  # which sees to it by itself
                 check_length(query)  # a part may be longer than the whole
-            form = query.form(self._ledger.schema)
+            with self._by_names(query):
+                form = query.form(self._ledger.schema)
             self._ledger.policy.check_covers(form)
             self._ledger.check_registered(form)
             if isinstance(query, Statistical):  # asked most; forms of models hold the models
@@ -187,7 +243,9 @@ class Questions:
             return known if asked is None else replace(known, asked=asked)
         if not isinstance(query, Select):  # which sees to it by itself
             check_length(query)
-        asking = self._ledger.surprise.ask_for(query, self._ledger.schema, asked or Expectation())
+        expected = asked or Expectation()
+        with self._by_names(query):
+            asking = self._ledger.surprise.ask_for(query, self._ledger.schema, expected)
         self._ledger.check_registered(asking)
         if asked is None and isinstance(query, Statistical):  # asked most
             _keep(self._askings, _words(query), asking)

@@ -22,6 +22,7 @@ from surehold.session.outcomes import (
     SelectionOutcome,
     TableOutcome,
 )
+from surehold.session.recorded_results import side_of
 from surehold.session.results import Cell, when
 
 
@@ -75,6 +76,7 @@ def _common(
         "surprise": to_bits(units),
         "spent": to_bits(int(body["after"]["spent"])),
         "expected": _came_as_expected(body),
+        **side_of(body["canonical"], ledger),
         "exact": MappingProxyType(exact if level is None else {**exact, "level": level}),
     }
 

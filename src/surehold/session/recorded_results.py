@@ -20,6 +20,8 @@ from surehold.queries import (
     form_of,
     recorded_query,
 )
+from surehold.queries.coverage import covered_by
+from surehold.queries.side_tables import mentions_table
 from surehold.session.outcomes import OUTCOMES
 from surehold.session.results import (
     NOISY_RESULTS,
@@ -68,10 +70,21 @@ def result_of(entry: Entry, ledger: Ledger, recorded: bool) -> Result:
             "entry": entry.seq,
             "key": body.get("key"),
             "recorded": recorded,
+            **side_of(body["canonical"], ledger),
         }
         return _KINDS[body["kind"]](common, body, entry, ledger)
     except (KeyError, TypeError, ValueError):
         raise LedgerCorrupt("the ledger", "it does not hold a whole answer", entry.seq) from None
+
+
+def side_of(canonical: str, ledger: Ledger) -> dict[str, Any]:
+    """What people call the tables and models of a query, and the tables that it is about."""
+    if not (mentions_table(canonical) or "'onnx:" in canonical):
+        return {}
+    named = ledger.kept
+    names = {ref: str(body["name"]) for ref, body in named.items() if ref in canonical}
+    among = tuple(names[ref] for ref in covered_by(recorded_query(canonical)))
+    return {"names": MappingProxyType(names), "among": among}
 
 
 def _answer(common: Any, body: Mapping[str, Any], entry: Entry, ledger: Ledger) -> Answer:

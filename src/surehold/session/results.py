@@ -11,6 +11,7 @@ from typing import Any, Literal
 from surehold import formatting
 from surehold.display import Shown
 from surehold.errors import InvalidInput
+from surehold.queries.side_tables import show_names
 
 _SHOWN_CELLS = 200
 _LISTED = 12
@@ -24,8 +25,10 @@ class Result(Shown):
     ``kind`` names the class in dictionaries, so that readers need not guess it from the fields.
     ``title`` is the name of its question, None if it has none. ``query`` is the query in canonical
     form and ``text`` as it was written. ``round`` is the size of the snapshot. ``recorded`` is True
-    if it had been given before and cost nothing now. ``display`` has the numbers as text, rounded
-    to the safe side.
+    if it had been given before and cost nothing now. ``names`` are what people call the tables
+    and models that the query names by their hashes; ``among`` are the tables whose records it is
+    about, if it is not about all. ``display`` has the numbers as text, rounded to the safe side,
+    and the query with those names.
     """
 
     kind: str = field(init=False)
@@ -41,6 +44,8 @@ class Result(Shown):
     entry: int
     key: str | None
     recorded: bool
+    names: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    among: tuple[str, ...] = field(default=(), kw_only=True)
     display: Mapping[str, str | tuple[str, ...]] = field(init=False, compare=False)
 
     def __hash__(self) -> int:
@@ -50,7 +55,19 @@ class Result(Shown):
         texts = self.display
         shown = " ".join(str(texts[name]) for name in ("value", "width") if name in texts)
         interval = [str(texts["interval"])] if "interval" in texts else []
-        return "  ".join([shown, *interval, f"n = {self.round:,}"])
+        return "  ".join([shown, *interval, self._size()])
+
+    def _size(self) -> str:
+        """How many records there were and, if they are not all, which of them it is about."""
+        if not self.among:
+            return f"n = {self.round:,}"
+        cover = "cover" if self.among[1:] else "covers"
+        return f"n = {self.round:,}, of the records that {' and '.join(self.among)} {cover}"
+
+    @property
+    def shown_query(self) -> str:
+        """The query with names of people's choosing in place of hashes."""
+        return show_names(self.query, self.names)
 
     @property
     def brief(self) -> str:
@@ -60,7 +77,7 @@ class Result(Shown):
     @property
     def label(self) -> str:
         """The name of its question, or else the query."""
-        return self.title or self.query
+        return self.title or self.shown_query
 
     def explain(self) -> str:
         """The result in full sentences: what it says, what it cost and what it rests on."""
@@ -71,7 +88,8 @@ class Result(Shown):
         raise NotImplementedError
 
     def _display(self) -> dict[str, Any]:
-        return {"confidence": formatting.percent(self.beta)}
+        confidence = {"confidence": formatting.percent(self.beta)}
+        return {**confidence, "query": self.shown_query} if self.names else confidence
 
     def _promise(self) -> str:
         return (
@@ -98,7 +116,7 @@ class NoisyResult(Result):
 
     def _sentences(self) -> list[str]:
         return [
-            f"query       {_shortened(self.query)}",
+            f"query       {_shortened(self.shown_query)}",
             *self._about_width(),
             self._promise(),
             f"by          {self.certificate} ({self.theorem})",

@@ -5,11 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 from surehold.checks import check_whole
 from surehold.data.calibration import Calibration
+from surehold.data.model_store import KeptModel
 from surehold.data.record_store import Progress, RecordStore
+from surehold.data.side_tables import default_name
+from surehold.data.table_store import KeptTable
 from surehold.errors import InvalidInput, WrongGuard
 from surehold.ledger.answer_entries import derived_body
 from surehold.ledger.draft import Draft
@@ -19,6 +23,7 @@ from surehold.ledger.names import KeptName
 from surehold.ledger.view import Asked, Found
 from surehold.mechanisms import NoiseSource
 from surehold.queries import Dashboard, Derived, Query, Select
+from surehold.queries.side_tables import SideTable, mentions_table
 from surehold.session.admission import Admission, Step
 from surehold.session.dashboards import Watched, register_names, watched, watched_names
 from surehold.session.evaluation import Evaluator
@@ -61,7 +66,7 @@ class Session(Overview):
             fixed_time,
         )
         self._held: int | None = None
-        self._questions = Questions(ledger)
+        self._questions = Questions(ledger, data.table_store)
 
     def __repr__(self) -> str:
         held = "" if self._held is None else f", held at {self._held:,}"
@@ -115,9 +120,10 @@ class Session(Overview):
         expect: object = None,
         within: object = None,
         doubt: object = None,
+        tables: Mapping[str, Any] | None = None,
     ) -> Any:
         """What an answer would cost and how wide it would be; free, and it touches no record."""
-        query = self._questions.query(query)
+        query = self._questions.query(query, self._bring(tables))
         asked = self._questions.expectation(expect, within, doubt)
         parts = self._questions.parts(query)
         questions = [self._questions.question(part, None, asked=asked) for part in parts]
@@ -132,6 +138,7 @@ class Session(Overview):
         expect: object = None,
         within: object = None,
         doubt: object = None,
+        tables: Mapping[str, Any] | None = None,
         key: str | None = None,
         progress: Progress | None = None,
     ) -> Any:
@@ -144,8 +151,12 @@ class Session(Overview):
         Under the surprise guard, ``expect`` is the number or the verdict that is expected,
         ``within`` how far off it may be (for an improvement, its steps), and ``doubt`` the
         probability that it is. What comes as expected costs little.
+
+        ``tables`` are side tables by the names that the query has for them: ``p.answer = label``
+        needs ``tables={"p": ...}``, a file, a table of another library, or what
+        :meth:`keep_table` returned.
         """
-        query = self._questions.query(query)
+        query = self._questions.query(query, self._bring(tables))
         asked = self._questions.expectation(expect, within, doubt)
         if key is not None:
             key = check_text("key", key)
@@ -159,6 +170,7 @@ class Session(Overview):
         self,
         queries: Iterable[Query | str],
         *,
+        tables: Mapping[str, Any] | None = None,
         key: str | None = None,
         progress: Progress | None = None,
     ) -> tuple[Any, ...]:
@@ -166,7 +178,7 @@ class Session(Overview):
 
         A ``key`` stands for the whole list: repeated with it, the same answers.
         """
-        asked = self._listed(queries)
+        asked = self._listed(queries, tables)
         if key is not None:
             key = check_text("key", key)
         leaves = [self._questions.parts(query) for query in asked]
@@ -176,7 +188,11 @@ class Session(Overview):
         return tuple(self._conclude(query, results, None) for query in asked)
 
     def register(
-        self, queries: Dashboard | Iterable[Query | str], *, share: object = None
+        self,
+        queries: Dashboard | Iterable[Query | str],
+        *,
+        share: object = None,
+        tables: Mapping[str, Any] | None = None,
     ) -> tuple[Registered, ...]:
         """Claim intervals for questions now, to be asked at any time; it costs nothing.
 
@@ -191,7 +207,7 @@ class Session(Overview):
         if isinstance(queries, Dashboard):
             asked, names = self._questions.dashboard(queries)
         else:
-            asked = self._listed(queries)
+            asked = self._listed(queries, tables)
         if self._ledger.rules.guard == "noise":
             if not isinstance(queries, Dashboard) or share is not None:
                 raise WrongGuard("claiming intervals of questions", "surprise")
@@ -213,10 +229,44 @@ class Session(Overview):
         names = watched_names(self._ledger, questions)
         return watched(names, self.ask_many([name.canonical for name in names]))
 
-    def _listed(self, queries: object) -> list[Query]:
+    def _listed(self, queries: object, tables: Mapping[str, Any] | None) -> list[Query]:
         if isinstance(queries, str | Query) or not isinstance(queries, Iterable):
             raise InvalidInput("queries", "a list of queries", queries)
-        return [self._questions.query(query) for query in queries]
+        brought = self._bring(tables)
+        return [self._questions.query(query, brought) for query in queries]
+
+    # ----------------------------------------------------------------------------- tables
+
+    def keep_table(self, source: Any, name: str | None = None) -> KeptTable:
+        """Keep a side table, so that queries may name it: ``"run-17".answer = label``.
+
+        It has the dataset's id column and others, one row for each id, and never changes. The
+        ``name`` is kept for good; without one it is that of the file.
+        """
+        return self._data.table_store.keep(source, self.analyst, name)
+
+    def keep_model(self, model: bytes | str | Path, name: str | None = None) -> KeptModel:
+        """Keep an ONNX model under a name, for good; without one it is that of the file."""
+        return self._data.keep_model(model, name, self.analyst)
+
+    @property
+    def tables(self) -> tuple[KeptTable, ...]:
+        """The side tables that are kept."""
+        return self._data.table_store.tables
+
+    def _bring(self, tables: object) -> dict[str, SideTable]:
+        """What an ask brings along, kept before anything is asked about it."""
+        store, found = self._data.table_store, dict[str, SideTable]()
+        if tables is None:
+            return found
+        if not isinstance(tables, Mapping) or not all(isinstance(name, str) for name in tables):
+            raise InvalidInput("tables", "a mapping of names to tables", tables)
+        for alias, given in tables.items():
+            kept = given
+            if not isinstance(given, KeptTable):
+                kept = store.keep(given, self.analyst, default=default_name(given, alias))
+            found[alias] = store.describe(kept.table)
+        return found
 
     def _ask_leaves(
         self,
@@ -258,14 +308,15 @@ class Session(Overview):
             return result_of(known, ledger, recorded=True)
         entries = [part.entry for part in parts]
         body = {
-            "query": query.text,
+            "query": self._questions.text(query),
             "parts": entries,
             **derived_body(query, entries, ledger),
             "analyst": self.analyst,
         }
         is_implied = all(part.recorded for part in parts)
         if is_implied and key is None:
-            return self._imply({**body, "query": query.canonical}, parts[-1].analyst, t)
+            text = body["query"] if mentions_table(query.canonical) else query.canonical
+            return self._imply({**body, "query": text}, parts[-1].analyst, t)
         with ledger.writing() as draft:
             keyed = find_keyed(draft, key, query.canonical)  # others may have come first by now
             known = keyed or draft.answered(query.canonical, t)
@@ -386,7 +437,7 @@ class Session(Overview):
         return Found(answers, charges)
 
     def _bill(self, question: Question) -> dict[str, Any]:
-        return {"query": question.query.text, "analyst": self.analyst}
+        return {"query": self._questions.text(question.query), "analyst": self.analyst}
 
     def _record(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from operator import add
 
 import polars as pl
@@ -79,6 +80,16 @@ class PolarsEngine:
         frozen._joined, frozen._size = self._both(), self._size
         return frozen
 
+    def beside(self, columns: Sequence[pl.Series]) -> PolarsEngine:
+        """Return an engine of the same records with more columns, one value for each record."""
+        records, cut = self._both()
+        lengths = records.to_series(0).chunk_lengths()
+        # In the chunks of the records: otherwise Polars would copy all columns into one chunk.
+        chunked = [_in_chunks(column, lengths) for column in columns]
+        engine = PolarsEngine(self._small, self._most)
+        engine._joined, engine._size = (records.hstack(chunked), cut.hstack(chunked)), self._size
+        return engine
+
     def frame(self, start: int, stop: int) -> pl.DataFrame:
         """Return the records start, ..., stop - 1, unchanged."""
         return self._both()[0].slice(start, stop - start)
@@ -151,6 +162,12 @@ class PolarsEngine:
                 pl.concat(self._cut or empty, rechunk=False),
             )
         return self._joined
+
+
+def _in_chunks(column: pl.Series, lengths: Sequence[int]) -> pl.Series:
+    ends = list(accumulate(lengths))
+    parts = [column.slice(end - size, size) for end, size in zip(ends, lengths, strict=True)]
+    return pl.concat(parts, rechunk=False)
 
 
 _ONE = pl.DataFrame({"": [True]})

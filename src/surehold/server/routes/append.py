@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,7 +32,8 @@ _WRITE_AT = 1 << 20  # bytes that are worth a write
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["keep"])
 
 
-def _content() -> dict[str, Any]:
+def content_types() -> dict[str, Any]:
+    """Return what a body of records or rows may be, for OpenAPI."""
     binary = {"schema": {"type": "string", "format": "binary"}}
     listed = {"schema": {"type": "array", "items": {"type": "object"}}}
     return {JSON: listed, **dict.fromkeys(FORMATS, binary)}
@@ -38,7 +41,7 @@ def _content() -> dict[str, Any]:
 
 @router.post(
     "/append",
-    openapi_extra={**CUSTODIAN, "requestBody": {"required": True, "content": _content()}},
+    openapi_extra={**CUSTODIAN, "requestBody": {"required": True, "content": content_types()}},
     responses=gives(Appended, *WITH_BODY),
 )
 async def append(
@@ -55,14 +58,14 @@ async def append(
     check_length(request, most)
     path = service.incoming / uuid.uuid4().hex
     try:
-        await _spool(request, path, most, service)
+        await spool(request, path, most, service)
         options = {"again": again, "key": key, "delimiter": delimiter, "decimal": decimal}
         return reply(await run_in_threadpool(_append, service, path, kind, options))
     finally:
         path.unlink(missing_ok=True)
 
 
-async def _spool(request: Request, path: Path, most: int, service: Service) -> None:
+async def spool(request: Request, path: Path, most: int, service: Service) -> None:
     """Write the body to a file next to the records, equally private."""
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -75,17 +78,25 @@ async def _spool(request: Request, path: Path, most: int, service: Service) -> N
 
 
 def _append(service: Service, path: Path, kind: str, options: dict[str, Any]) -> Appended:
-    source: Any = _read_list(path) if kind == JSON else path
-    try:
+    source: Any = read_list(path) if kind == JSON else path
+    with hidden_path(path):
         return service.dataset.append(source, format=FORMATS.get(kind), **options)
+
+
+@contextmanager
+def hidden_path(path: Path) -> Iterator[None]:
+    """Let no error name the file that a body is in."""
+    try:
+        yield
     except InvalidInput as error:
         if error.got != str(path):
             raise
-        body = "the body of this request"  # not the file it is in
+        body = "the body of this request"
         raise InvalidInput(error.parameter, error.required, body, error.hint) from None
 
 
-def _read_list(path: Path) -> list[Any]:
+def read_list(path: Path) -> list[Any]:
+    """Return the objects of a body in JSON."""
     try:
         records = parse(path.read_bytes())
     except (ValueError, RecursionError):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Annotated
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from surehold.errors import RequestRefused
-from surehold.queries import Query
+from surehold.queries import Query as Asked
 from surehold.server.auth import ANALYST, Called, GuardedRoute, KeyHeader, Served
 from surehold.server.body import read
 from surehold.server.schemas import (
@@ -31,6 +32,7 @@ from surehold.server.service import Caller, Service
 from surehold.session import Choice, KeptModel, SelectionOutcome, Watched
 
 BYTES = "application/octet-stream"
+Name = Annotated[str | None, Query(max_length=200)]
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["ask"])
 
@@ -64,7 +66,7 @@ async def register(body: RegisterBody, service: Served, caller: Called) -> Reply
 
     def claim() -> Reply:
         asked, desk = body.build(service.dataset), service.desk(caller, body.round)
-        claims = desk.register(asked, share=body.share)
+        claims = desk.register(asked, share=body.share, tables=body.brought(service.dataset))
         return reply({"registered": [one.to_dict() for one in claims]})
 
     return await run_sync(claim, limiter=service.threads)
@@ -88,8 +90,9 @@ async def _answer(
 ) -> Reply:
     def answer() -> Reply:
         asked, options = body.build(service.dataset), body.options(key)
+        options["tables"] = body.brought(service.dataset)
         desk = service.desk(caller, body.round)
-        if isinstance(asked, Query):
+        if isinstance(asked, Asked):
             return reply(desk.ask(asked, **options))
         return reply({"answers": [one.to_dict() for one in desk.ask_many(asked, **options)]})
 
@@ -110,15 +113,24 @@ async def _answer(
     },
     responses=gives(KeptModel, *WITH_BODY, 501),
 )
-async def keep_model(request: Request, service: Served, caller: Called) -> Reply:
-    """Upload an ONNX model; queries refer to it by the returned name."""
+async def keep_model(
+    request: Request,
+    service: Served,
+    caller: Called,
+    name: Annotated[Name, Query(description="Its name, for good.")] = None,
+    default: Annotated[Name, Query(description="A name that gives way to others.")] = None,
+) -> Reply:
+    """Upload an ONNX model; queries refer to it by its hash, and are shown with its name."""
     settings = service.settings
     with service.uploads.one(caller.name):
         content = await read(request, BYTES, settings.model_bytes, settings)
-        return reply(await run_in_threadpool(_keep, service, content))
+        names = (name, default)
+        return reply(await run_in_threadpool(_keep, service, caller, content, *names))
 
 
-def _keep(service: Service, content: bytes) -> KeptModel:
+def _keep(
+    service: Service, caller: Caller, content: bytes, name: str | None, default: str | None
+) -> KeptModel:
     most, models = service.settings.shelf_bytes, service.settings.models
     dataset = service.dataset
     with service.shelving:  # two may fit one by one and not together
@@ -127,4 +139,4 @@ def _keep(service: Service, content: bytes) -> KeptModel:
         if is_new and (size + len(content) > most or count >= models):
             reason = f"there would be more than {models:,} models, or {most:,} bytes of them"
             raise RequestRefused(413, reason, "ask the custodian to remove some")
-        return dataset.keep_model(content)
+        return dataset.keep_model(content, name, default=default, analyst=caller.analyst)

@@ -113,6 +113,12 @@ def models(service: Served) -> Reply:
     return reply({"models": [model.to_dict() for model in service.dataset.models]})
 
 
+@router.get("/tables", openapi_extra=VIEWER, responses=gives(schemas.KeptTables, *USUAL))
+def tables(service: Served) -> Reply:
+    """List the uploaded side tables."""
+    return reply({"tables": [table.to_dict() for table in service.dataset.tables]})
+
+
 @router.get("/transcript", openapi_extra=VIEWER, responses=gives(schemas.AnswersPage, *USUAL))
 def transcript(
     service: Served,
@@ -153,8 +159,9 @@ def answer(service: Served, entry: Annotated[int, Path(ge=1, le=LARGEST)]) -> Re
 )
 def quote(body: schemas.QuoteBody, service: Served, caller: Called) -> Reply:
     """Quote the cost and the width of an answer. Free; reads no record."""
-    asked = body.build(service.dataset)
-    return reply(service.desk(caller, body.round).quote(asked, **body.expectation()))
+    asked, tables = body.build(service.dataset), body.brought(service.dataset)
+    desk = service.desk(caller, body.round)
+    return reply(desk.quote(asked, **body.expectation(), tables=tables))
 
 
 @router.get("/room", openapi_extra=VIEWER, responses=gives(schemas.Held, *USUAL, 409))

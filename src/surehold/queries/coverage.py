@@ -1,0 +1,60 @@
+"""Questions about the records that side tables cover.
+
+Later records have no prediction, and a missing one would count as a wrong answer, or as a loss of
+nothing. So a fraction, a mean or a rate that reads side tables is asked among the records they
+cover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from surehold.queries.base import Query
+from surehold.queries.derived import Gate, Rate, check_parts
+from surehold.queries.expressions import Column, Connective, Expression, IsNull, Not
+from surehold.queries.parser import join
+from surehold.queries.side_tables import QUALIFIER, SideTable, columns_in, split
+from surehold.queries.statistical import Statistical
+
+
+def among_covered(query: Query, tables: Mapping[str, SideTable]) -> Query:
+    """A fraction, a mean or a rate, or a gate of one, among the records that tables cover.
+
+    Unless it reads a table's id itself: ``p.id is null`` asks about the coverage, and
+    ``p.id is not null and p.answer = label`` about all records.
+    """
+    if isinstance(query, Gate):
+        inner = among_covered(query.query, tables)
+        assert isinstance(inner, Rate | type(query.query))
+        return query if inner is query.query else replace(query, query=inner)
+    if not isinstance(query, Statistical | Rate):
+        return query
+    read = {*columns_in(query)}
+    used = [tables[reference] for reference in sorted({split(column)[0] for column in read})]
+    if not used or any(table.covering in read for table in used):
+        return query
+    of, given = (query.of, [query.given]) if isinstance(query, Rate) else (query, [])
+    given += [is_covered(table) for table in used]
+    return check_parts(Rate(of, join("and", *given) if given[1:] else given[0], query.text))
+
+
+def is_covered(table: SideTable) -> Expression:
+    """Whether a table has a record's id."""
+    return Not(IsNull(Column(table.covering)))
+
+
+def covered_by(query: Query) -> tuple[str, ...]:
+    """The references of the tables whose records a query is about; none if it is about all."""
+    if isinstance(query, Gate):
+        return covered_by(query.query)
+    if not isinstance(query, Rate):
+        return ()
+    given = query.given
+    parts = given.parts if isinstance(given, Connective) and given.operator == "and" else (given,)
+    found = []
+    for part in parts:
+        match part:
+            case Not(IsNull(Column(name))) if QUALIFIER in name:
+                found.append(split(name)[0])
+    return tuple(found)
