@@ -1,8 +1,10 @@
 """The overview: numbers equal to its JSON twin, live, and right when there is nothing yet."""
 
+import pytest
 from playwright.sync_api import expect
 
 import surehold as sh
+from support.runtime import records
 
 
 def _shown(page, name):
@@ -35,10 +37,10 @@ def test_every_chart_has_a_label_and_a_table(clinic, open_page):
     page = open_page(clinic.url)
     growth, budget = (
         page.get_by_role("img", name="Data growth").first,
-        page.locator("figure").nth(1),
+        page.locator(".charts figure").nth(1),
     )
     growth.wait_for()
-    figures = page.locator("figure")
+    figures = page.locator(".charts figure")
     assert figures.count() == 2
     points = clinic.get("/v1/growth")["growth"]
     figures.first.get_by_text("As a table").click()
@@ -49,6 +51,57 @@ def test_every_chart_has_a_label_and_a_table(clinic, open_page):
     assert [row.split()[0] for row in budget.locator("tbody tr").all_inner_texts()] == [
         f"{given['round']:,}" for given in rounds
     ]
+
+
+HOSTILE = "<img src=x onerror=alert(1)> & 'quotes'"
+DASHBOARD = sh.Dashboard.of(
+    [
+        {"name": "older", "question": "age > 50", "unit": "%", "gate": ">= 10 %"},
+        {"name": HOSTILE, "question": "mean(bmi, 0, 50)", "unit": "kg/m²", "gate": "<= 1"},
+    ]
+)
+
+
+@pytest.mark.parametrize("guard", ["noise", "surprise"])
+def test_the_dashboard(serve, open_page, guard):
+    """Every question on an axis of its own, by its name, in its unit, with its gate."""
+
+    def watch(dataset):
+        session = dataset.session("ann")
+        session.register(DASHBOARD)
+        session.watch()
+        dataset.append(records(1500, 1800))
+        session.watch()
+
+    server = serve(count=1500, prepare=watch, guard=guard)
+    page = open_page(server.url)
+    figures = page.locator(".multiples figure")
+    expect(figures).to_have_count(2)
+    expect(page.get_by_role("heading", name="Dashboard")).to_be_visible()
+    for figure, history in zip(
+        figures.all(), server.get("/v1/histories")["histories"], strict=True
+    ):
+        expect(figure.locator("h3")).to_have_text(history["title"])
+        expect(figure.locator("figcaption")).to_contain_text(history["display"]["values"][-1])
+        expect(figure.locator("figcaption")).to_contain_text(history["points"][-1]["verdict"])
+        expect(figure.locator("svg")).to_contain_text(history["display"]["gate"])
+        figure.get_by_text("As a table").click()
+        rows = figure.locator("tbody tr").all_inner_texts()
+        assert [row.split()[0] for row in rows] == ["1,500", "1,800"]
+    named = page.get_by_role("link", name=HOSTILE)  # its words, and no element
+    expect(named).to_have_count(2)
+    named.first.click()
+    expect(page.locator(".detail .title")).to_have_text(HOSTILE)
+    page.get_by_label("Query contains").fill("older")
+    expect(page.locator("ol.answers li")).to_have_count(2)
+
+
+def test_without_names_the_questions_asked_most_often(clinic, open_page):
+    page = open_page(clinic.url)
+    expect(page.get_by_role("heading", name="Questions asked most often")).to_be_visible()
+    histories = clinic.get("/v1/histories")["histories"]
+    expect(page.locator(".multiples figure")).to_have_count(len(histories))
+    assert len(histories) >= 3
 
 
 def test_what_others_ask_and_append_appears_by_itself(serve, open_page):

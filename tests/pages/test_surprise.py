@@ -30,7 +30,7 @@ def test_the_overview_has_bits_and_no_budget(evals, open_page):
     text = page.locator("body").inner_text().lower()
     assert "budget" not in text
     assert "undefined" not in text
-    bits = page.locator("figure").nth(1)
+    bits = page.locator(".charts figure").nth(1)
     bits.get_by_text("As a table").click()
     entries = [row.split("\t")[0] for row in bits.locator("tbody tr").all_inner_texts()]
     assert entries == [f"{one['entry']:,}" for one in evals.get("/v1/transcript")["answers"]]

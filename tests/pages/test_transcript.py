@@ -18,7 +18,6 @@ def test_the_list_is_the_json_twin_newest_first(clinic, open_page):
     answers = clinic.get(twin)["answers"]
     entries = [int(row.get_attribute("data-entry")) for row in page.locator("ol.answers li").all()]
     assert entries == [answer["entry"] for answer in answers] == sorted(entries, reverse=True)
-    expect(page.get_by_role("img", name="answers with their intervals")).to_be_visible()
 
 
 def test_an_answer_is_chosen_by_mouse_and_by_keyboard_and_linked_to(clinic, open_page):
@@ -37,10 +36,6 @@ def test_an_answer_is_chosen_by_mouse_and_by_keyboard_and_linked_to(clinic, open
     expect(again.locator("#answer-title")).to_have_text(f"Answer {chosen}")
     page.go_back()
     expect(heading).to_be_hidden()
-    box = page.locator(".chart svg").bounding_box()
-    page.mouse.click(box["x"] + box["width"] - 12, box["y"] + 100)
-    expect(heading).to_be_visible()
-    assert "entry" in _said(page)
 
 
 def test_details_are_those_of_the_entry(clinic, open_page):
@@ -68,6 +63,21 @@ def test_what_follows_links_to_what_it_follows_from(clinic, open_page):
     page = open_page(f"{clinic.url}/transcript?entry={rate['entry']}")
     page.get_by_role("link", name=f"answer {rate['parts'][0]}", exact=True).click()
     expect(page.locator("#answer-title")).to_have_text(f"Answer {rate['parts'][0]}")
+
+
+def test_its_question_over_time_leads_to_the_other_answers(clinic, open_page):
+    """Asked at 1,000 records and at 1,010; what was asked once has no picture."""
+    answers = clinic.get("/v1/transcript")["answers"]
+    first, second = (a["entry"] for a in answers if a["query"] == "fraction(age > 65)")
+    page = open_page(f"{clinic.url}/transcript?entry={first}")
+    chart = page.get_by_role("img", name="2 answers over the number of records")
+    box = chart.bounding_box()
+    page.mouse.click(box["x"] + box["width"] - 20, box["y"] + 80)
+    expect(page.locator("#answer-title")).to_have_text(f"Answer {second}")
+    once = next(a for a in answers if a["query"].startswith("fraction(city"))
+    page = open_page(f"{clinic.url}/transcript?entry={once['entry']}")
+    expect(page.locator("#answer-title")).to_have_text(f"Answer {once['entry']}")
+    expect(page.locator(".detail figure")).to_have_count(0)
 
 
 def test_an_entry_that_is_not_there(clinic, open_page):

@@ -103,14 +103,19 @@ class Transcript(BaseTranscript):
                 yield result_of(entry, self._ledger, recorded=True)
 
     def _matches(self, entry: Entry, t: int | None = None, contains: str = "") -> bool:
-        """Whether it is an answer of this transcript, at that round, with that part of a query."""
+        """Whether it is an answer of this transcript, at that round, with that part in its query.
+
+        The name of a question counts as well.
+        """
         if entry.kind not in ("answer", "derived"):
             return False
         body, part = entry.read(), contains.casefold()
+        title = self._ledger.names.titles.get(str(body.get("canonical")), "") if part else ""
+        texts = (body.get("canonical"), body.get("query"), title)
         return (
             self._analyst in (None, body.get("analyst"))
             and t in (None, body.get("round"))
-            and any(part in str(body.get(name)).casefold() for name in ("canonical", "query"))
+            and any(part in str(text).casefold() for text in texts)
         )
 
     def page(

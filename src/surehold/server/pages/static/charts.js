@@ -3,7 +3,7 @@
 
 import { h } from "./dom.js";
 import { LOOKS } from "./marks.js";
-import { count } from "./formatting.js";
+import { count, moment } from "./formatting.js";
 
 const { Plot } = globalThis;
 
@@ -111,33 +111,52 @@ export function bitsChart(answers, wide) {
 }
 
 /**
- * Answers as intervals, one slot each, ordered by round, on a scale from the smallest to the largest
- * possible value. `slots` are {entry, round, text, marks}; `chosen` is the selected entry.
+ * One question over the number of records: a ribbon of intervals, its values, and its gate as a dashed
+ * line, in its own unit. `history` is that of the service; `chosen` is the selected entry.
  */
-export function intervalChart(slots, chosen, wide) {
-  const marks = slots.flatMap((slot, i) => slot.marks.map((mark) => ({ ...mark, slot: i, many: slot.marks.length })));
-  const whole = marks.filter((mark) => mark.value !== null);
-  const bands = roundBands(slots);
-  const room = (wide - 50) / Math.max(slots.length, 1);
-  const thick = Math.max(2, Math.min(9, room * 0.6));
-  const selected = slots.findIndex((slot) => slot.entry === chosen);
-  const tips = slots.map((slot, i) => ({ slot: i, text: slot.text, top: Math.max(0.5, ...slot.marks.map((m) => m.high)) }));
-  return plot(wide, 260, {
-    marginLeft: 40,
-    marginRight: 8,
-    marginBottom: 34,
-    x: { domain: [-0.6, slots.length - 0.4], axis: null },
-    y: { domain: [0, 1], label: null, ticks: [0, 0.25, 0.5, 0.75, 1], tickFormat: (share) => (share === 0 ? "min" : share === 1 ? "max" : ""), grid: true },
+export function historyChart(history, chosen, wide, tall) {
+  const { factor, unit, display, range } = history;
+  const points = history.points.map((point, i) => ({ ...point, low: factor * point.low, high: factor * point.high, value: factor * point.value, look: point.verdict ?? "answer", text: pointText(history, i) }));
+  const limit = history.at_least ?? history.at_most;
+  const gates = limit === null ? [] : [factor * limit];
+  const domain = roomAround(points.flatMap(({ low, high }) => [low, high]), gates, range.map((end) => factor * end));
+  const rounds = points.map((point) => point.round);
+  const [first, last] = [Math.min(...rounds), Math.max(...rounds)];
+  const span = last - first || last;
+  const marked = points.length <= 60 ? points : points.slice(-1);
+  const isLow = gates[0] < (domain[0] + domain[1]) / 2;
+  return plot(wide, tall, {
+    marginLeft: 52,
+    marginRight: 14,
+    marginTop: unit ? 26 : 12,
+    x: { domain: [Math.max(0, first - 0.06 * span), last + 0.06 * span], label: null, tickFormat: short, ticks: Math.max(2, Math.floor(wide / 90)) },
+    y: { domain, label: unit, labelAnchor: "top", labelArrow: "none", ticks: 4, grid: true },
     marks: [
-      Plot.rect(bands.filter((band) => band.odd), { x1: "from", x2: "to", y1: 0, y2: 1, fill: "var(--text)", fillOpacity: 0.045 }),
-      selected >= 0 ? Plot.rect([selected], { x1: (i) => i - 0.5, x2: (i) => i + 0.5, y1: 0, y2: 1, fill: "var(--holds)", fillOpacity: 0.16, stroke: "var(--holds)" }) : null,
-      Plot.ruleX(marks, { x: "slot", y1: "low", y2: "high", stroke: (d) => LOOKS[d.look].colour, strokeWidth: thick, strokeOpacity: (d) => (d.look === "undetermined" ? 0.2 : Math.max(0.06, 0.42 / d.many)) }),
-      Plot.dot(whole, { x: "slot", y: "value", symbol: (d) => LOOKS[d.look].symbol, r: Math.min(3.5, thick / 1.6 + 1), fill: (d) => (LOOKS[d.look].symbol === "times" ? "none" : LOOKS[d.look].colour), stroke: (d) => LOOKS[d.look].colour, fillOpacity: (d) => (d.many > 1 ? 0.6 : 1), strokeOpacity: (d) => (d.many > 1 ? 0 : 1) }),
-      Plot.text(pickLabels(bands, wide), { x: "middle", y: 0, text: "label", dy: 18, fill: "var(--muted)" }),
-      Plot.tip(tips, Plot.pointerX({ x: "slot", y: "top", title: "text", maxRadius: 60, fill: "var(--raised)", stroke: "var(--line)", lineWidth: Math.min(22, wide / 26) })),
+      points.length > 1
+        ? Plot.areaY(points, { x: "round", y1: "low", y2: "high", fill: "var(--holds)", fillOpacity: 0.18 })
+        : Plot.ruleX(points, { x: "round", y1: "low", y2: "high", stroke: "var(--holds)", strokeWidth: 7, strokeOpacity: 0.35 }),
+      Plot.lineY(points, { x: "round", y: "value", stroke: "var(--holds)", strokeWidth: 2 }),
+      Plot.ruleY(gates, { stroke: "var(--text)", strokeDasharray: "5 4" }),
+      Plot.text(gates, { y: (d) => d, text: () => display.gate, frameAnchor: "right", textAnchor: "end", dy: isLow ? 11 : -8, fill: "var(--muted)" }),
+      Plot.dot(points.filter((point) => point.entry === chosen), { x: "round", y: "value", r: 9, stroke: "var(--holds)", strokeWidth: 1.5 }),
+      Plot.dot(marked, { x: "round", y: "value", symbol: (d) => LOOKS[d.look].symbol, r: (d) => (d === points.at(-1) ? 4.5 : 3), fill: (d) => (LOOKS[d.look].symbol === "times" ? "none" : LOOKS[d.look].colour), stroke: (d) => LOOKS[d.look].colour }),
+      Plot.tip(points, Plot.pointerX({ x: "round", y: "value", title: "text", maxRadius: 60, fill: "var(--raised)", stroke: "var(--line)", lineWidth: 18 })),
     ],
     symbol: { type: "identity" },
   });
+}
+
+/** An answer of a history in words. */
+function pointText({ display, points }, i) {
+  const { round, entry, time, verdict } = points[i];
+  return [`${display.values[i]} in ${display.intervals[i]}`, verdict, `${count(round)} records`, moment(time), `entry ${count(entry)}`].filter(Boolean).join("\n");
+}
+
+/** The numbers that are drawn, with some room, for the words at a gate too, within what is possible. */
+function roomAround(ends, gates, [least, most]) {
+  const [low, high] = [Math.min(...ends, ...gates), Math.max(...ends, ...gates)];
+  const room = (gates.length ? 0.17 : 0.1) * (high - low) || 0.05 * (most - least);
+  return [Math.max(low - room, least - 0.2 * room), Math.min(high + room, most + 0.2 * room)];
 }
 
 /** The cells of a table, one row each, on the table's own scale. */
@@ -189,28 +208,4 @@ function steps(points, x, y) {
     Plot.areaY(points, { ...shape, y1: 0, y2: y, fill: "var(--holds)", fillOpacity: 0.14 }),
     Plot.lineY(points, { ...shape, y, stroke: "var(--holds)", strokeWidth: 2 }),
   ];
-}
-
-/** Runs of adjacent slots of the same round. */
-function roundBands(slots) {
-  const bands = [];
-  slots.forEach((slot, i) => {
-    if (bands.at(-1)?.round === slot.round) bands.at(-1).to = i + 0.5;
-    else bands.push({ round: slot.round, from: i - 0.5, to: i + 0.5, odd: bands.length % 2 === 1 });
-  });
-  return bands.map((band) => ({ ...band, middle: (band.from + band.to) / 2, label: count(band.round) }));
-}
-
-/** The labels that fit without overlapping. */
-function pickLabels(bands, wide) {
-  const total = (bands.at(-1)?.to ?? 0) + 0.5;
-  const pixels = (at) => ((at + 0.5) / total) * (wide - 48);
-  let free = 0;
-  return bands.filter((band) => {
-    const need = 7.5 * band.label.length + 8;
-    const middle = pixels(band.middle);
-    if (middle - need / 2 < free - 24) return false;
-    free = middle + need / 2 + 24;
-    return true;
-  });
 }

@@ -10,13 +10,15 @@ import { isOutcome, surpriseOf } from "./surprise.js";
 const MOST_DRAWN = 60;
 
 /** The details of a result, under a heading of its own. */
-export function details(result, range) {
+export function details(result, range, history = null) {
   const { value, width, interval, terms: parts } = result.display;
   return [
     h("h2", { id: "answer-title", tabindex: "-1" }, `Answer ${count(result.entry)}`),
+    result.title && h("p", { class: "title" }, result.title),
     h("pre", { class: "query", tabindex: "0", role: "region", "aria-label": "Query" }, result.query),
     h("p", { class: "answer-line" }, h("b", {}, value), width && ` ${width}`, interval && h("span", { class: "ends" }, ` ${interval}`)),
     result.cells ? cells(result) : strip(result, range),
+    history,
     result.kind === "fit" && h("p", {}, h("code", { class: "long" }, result.display.formula)),
     terms([
       ["Guarantee", guarantee(result)],

@@ -1,5 +1,5 @@
 // Texts. Widths, intervals and shares come from the service, rounded to the safe side, in `display`;
-// here are only counts, times and one-line forms of a result.
+// here are only counts, times and one-line forms of a question.
 
 const LONGEST = 90;
 
@@ -19,16 +19,12 @@ export function moment(iso) {
   return new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** A result in one line. */
-export function resultLine({ display }) {
-  return [shorten(display.value), display.width, display.interval].filter(Boolean).join(" ");
-}
-
 /**
- * The query, short enough for a line, without the outer `fraction()`. The canonical one: a part of
- * another query carries that query's text.
+ * The name of a question or, without a name, the query, short enough for a line and without the outer
+ * `fraction()`. The canonical one: a part of another query carries that query's text.
  */
 export function queryLine(result, longest = LONGEST) {
+  if (result.title) return result.title;
   let text = result.query;
   if (/^fraction\(.*\)$/s.test(text)) text = text.slice(9, -1);
   return shorten(text.replace(/'(\w+:\w{8})\w{56}'/g, "$1"), longest);

@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { budgetChart, figure, growthChart } from "./charts.js";
 import { fill, h, scroller, table, terms } from "./dom.js";
 import { count, moment, several } from "./formatting.js";
+import { historiesSection } from "./histories.js";
 import { jsonLink, meter, promise, refusalBox, statusNotice } from "./parts.js";
 import { rangesOf } from "./ranges.js";
 import { answerRow } from "./rows.js";
@@ -32,12 +33,13 @@ export class View {
     context.twin("/v1/status");
     try {
       const noise = !isSurprise(status);
-      const [me, outlook, rounds, growth, listed] = await Promise.all([
+      const [me, outlook, rounds, growth, listed, { histories }] = await Promise.all([
         context.me.limit ? get("/v1/me") : context.me, // the rest of a limit changes
         noise && get("/v1/outlook"),
         noise && get("/v1/rounds"),
         get("/v1/growth"),
         get(`/v1/transcript?newest=true&limit=${noise ? NEWEST : DRAWN}`),
+        get("/v1/histories"),
       ]);
       const newest = listed.answers.slice(0, NEWEST);
       const ranges = await rangesOf(newest);
@@ -45,7 +47,7 @@ export class View {
         ? { story: [budgetSection(status), outlookSection(outlook, me)], spent: budgetFigure(rounds.rounds, status), about: planTerms(status) }
         : { story: [spentSection(status), claimsSection(status, me)], spent: bitsFigure(listed.answers), about: [["Guard", "surprise"]] };
       const open = [...body.querySelectorAll("details[open] summary")].map((summary) => summary.parentElement.dataset.name);
-      drawBody(body, { status, growth: growth.growth, newest, ranges, ...parts });
+      drawBody(body, { status, growth: growth.growth, newest, ranges, histories, ...parts });
       for (const name of open) body.querySelector(`details[data-name="${name}"]`)?.setAttribute("open", "");
       this.isDrawn = true;
     } catch (refusal) {
@@ -55,10 +57,11 @@ export class View {
 }
 
 /** Draw it; `story`, `spent` and `about` are the guard's own parts. */
-function drawBody(body, { status, growth, newest, ranges, story, spent, about }) {
+function drawBody(body, { status, growth, newest, ranges, histories, story, spent, about }) {
   fill(
     body,
     h("div", { class: "story" }, answersSection(status, newest), story),
+    historiesSection(histories),
     h(
       "section",
       { class: "recent", "aria-labelledby": "recent" },

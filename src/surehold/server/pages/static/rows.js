@@ -14,7 +14,7 @@ export function answerRow(result, { range, href = `/transcript?entry=${result.en
   return h(
     "li",
     { class: chosen ? "answer chosen" : "answer", "data-entry": result.entry },
-    h("a", { href, class: "asked", "data-entry": result.entry, "aria-current": chosen ? "true" : null, title: `entry ${result.entry}` }, queryLine(result)),
+    h("a", { href, class: result.title ? "asked named" : "asked", "data-entry": result.entry, "aria-current": chosen ? "true" : null, title: result.title ? result.query : `entry ${result.entry}` }, queryLine(result)),
     strip(result, range),
     h(
       "span",

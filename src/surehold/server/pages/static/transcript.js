@@ -1,17 +1,17 @@
-// All answers: as intervals by round, as a paged list, and one of them in full.
+// All answers as a paged list, and one of them in full, with its question over time.
 
 import { get, pathOf } from "./api.js";
-import { figure, intervalChart } from "./charts.js";
 import { details } from "./details.js";
-import { debounce, fill, h, scroller, table } from "./dom.js";
-import { marksOf } from "./marks.js";
-import { count, queryLine, resultLine, several } from "./formatting.js";
-import { jsonLink, refusalBox } from "./parts.js";
+import { debounce, fill, h } from "./dom.js";
+import { count } from "./formatting.js";
+import { historyFigure } from "./histories.js";
+import { refusalBox } from "./parts.js";
 import { rangesOf } from "./ranges.js";
 import { answerRow } from "./rows.js";
 
 const PAGE = 50;
 const FILTERS = ["contains", "analyst", "round"];
+const NUMBERS = ["answer", "estimate", "number"]; // kinds of results that have a history
 
 export const title = "Transcript";
 
@@ -19,14 +19,13 @@ export class View {
   constructor(root, context) {
     this.context = context;
     this.aside = h("section", { class: "detail", "aria-labelledby": "answer-title", hidden: true });
-    this.picture = h("div", {});
     this.list = h("div", { "aria-live": "off" });
     this.form = this.filters();
     fill(
       root,
       h("h1", { tabindex: "-1" }, "Transcript"),
       this.form,
-      h("div", { class: "transcript" }, this.aside, h("div", { class: "listing" }, this.picture, this.list)),
+      h("div", { class: "transcript" }, this.aside, this.list),
     );
     this.list.addEventListener("keydown", (event) => this.arrow(event));
   }
@@ -86,7 +85,6 @@ export class View {
     } catch (refusal) {
       if (turn !== this.turn) return;
       this.page = null;
-      fill(this.picture);
       fill(this.list, refusalBox(refusal, () => this.load()));
     }
   }
@@ -96,7 +94,6 @@ export class View {
     const { answers, ranges } = this.page;
     const chosen = Number(this.said.entry);
     const focused = this.list.contains(document.activeElement) ? document.activeElement.dataset.entry : null;
-    fill(this.picture, answers.length > 0 && this.chart(chosen));
     fill(
       this.list,
       answers.length === 0
@@ -114,37 +111,6 @@ export class View {
     const filtered = FILTERS.some((name) => this.said[name]);
     if (filtered) return h("p", { class: "empty" }, "No matching answers. ", h("a", { href: "/transcript" }, "Show all"));
     return h("p", { class: "empty" }, "No answers yet. ", h("a", { href: "/ask" }, "Get a quote"), " for free.");
-  }
-
-  /** Ordered by round, then by entry: an answer at an earlier round stands where its data was. */
-  chart(chosen) {
-    const { answers, ranges } = this.page;
-    const ordered = [...answers].sort((a, b) => a.round - b.round || a.entry - b.entry);
-    const slots = ordered.map((answer) => ({
-      entry: answer.entry,
-      round: answer.round,
-      marks: marksOf(answer, ranges.get(answer.entry)),
-      text: `${queryLine(answer, 60)}\n${resultLine(answer)}\nentry ${count(answer.entry)}, n = ${count(answer.round)}`,
-    }));
-    const rows = ordered.map((answer) => [count(answer.round), count(answer.entry), queryLine(answer, 60), resultLine(answer)]);
-    return figure({
-      title: "Answers by round",
-      level: "h2",
-      note: "Each interval on a scale from the smallest to the largest possible value, above the number of records. ● answer, ◆ derived, ▲ pass, ✕ fail, ■ undecided",
-      label: `${several(answers.length, "answer")} with their intervals, ordered by round; the list below has the same data.`,
-      draw: (wide) => {
-        const picture = intervalChart(slots, chosen, wide);
-        picture.addEventListener("click", (event) => {
-          const box = picture.getBoundingClientRect();
-          const at = Math.round(picture.scale("x").invert((event.clientX - box.left) * (wide / box.width)));
-          const slot = slots[Math.min(Math.max(at, 0), slots.length - 1)];
-          this.context.go(this.href({ entry: slot.entry }));
-        });
-        return picture;
-      },
-      rows: scroller("Answers by round as a table", table("Answers by round", ["round#", "entry#", "query", "answer"], rows)),
-      tall: 260,
-    });
   }
 
   pager() {
@@ -168,14 +134,22 @@ export class View {
     if (!entry) return fill(this.aside);
     try {
       const result = await get(`/v1/transcript/${encodeURIComponent(entry)}`);
-      const ranges = await rangesOf([result]);
+      const [ranges, history] = await Promise.all([rangesOf([result]), this.historyOf(result)]);
       if (entry !== this.said.entry) return null;
-      fill(this.aside, h("a", { class: "close", href: this.href({ entry: null }), "aria-label": "Close details" }, "✕"), details(result, ranges.get(result.entry)));
+      fill(this.aside, h("a", { class: "close", href: this.href({ entry: null }), "aria-label": "Close details" }, "✕"), details(result, ranges.get(result.entry), history));
     } catch (refusal) {
       fill(this.aside, h("h2", { id: "answer-title", tabindex: "-1" }, `Answer ${entry}`), refusal.status === 404 ? h("p", { class: "empty" }, "There is no such answer. ", h("a", { href: "/transcript" }, "Full transcript")) : refusalBox(refusal, () => this.choose(false)));
     }
     if (focus) this.aside.querySelector("h2").focus();
     return null;
+  }
+
+  /** The question of a number over time; nothing if there is only this answer. */
+  async historyOf(result) {
+    if (!NUMBERS.includes(result.kind)) return null;
+    const history = await get(pathOf("/v1/history", { question: result.query }));
+    if (history.points.length < 2) return null;
+    return historyFigure(history, { title: "This question over time", chosen: result.entry, go: (entry) => this.context.go(this.href({ entry })) });
   }
 
   filter() {
