@@ -41,6 +41,8 @@ _MEANINGS = {
     130: "interrupted",
 }
 _ARGUMENTS = {
+    "amount": "a share of the budget, such as 0.25, or a number of bits",
+    "analyst": "the name of an analyst",
     "candidates": "two or more [queries](queries.md) to choose from",
     "dataset": "the dataset's folder or, if there is a `--token-file` option, a service's address",
     "file": "a file of records: CSV, TSV, NDJSON (also `.gz` or `.zst`), Parquet or Arrow",

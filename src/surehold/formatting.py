@@ -84,6 +84,17 @@ def bits(value: float) -> str:
     return f"{text} bit" if text == "1" else f"{text} bits"
 
 
+def amount(value: float, unit: str, up: bool = True) -> str:
+    """Format what is spent or reserved: bits, or a share of the budget; a cost is rounded up.
+
+    >>> amount(6.6438, "bits"), amount(0.25, "share"), amount(0.30001, "share", up=False)
+    ('6.7 bits', '25% of the budget', '30% of the budget')
+    """
+    if unit == "bits":
+        return bits(value) if up else f"{_trim(fixed(value, 2, up=False))} bits"
+    return f"{share_spent(value, 1.0) if up else share_left(value, 1.0)} of the budget"
+
+
 def decimals(width: float, span: float) -> int:
     """Return how many decimals show two digits of a width, and a thousandth of the range.
 

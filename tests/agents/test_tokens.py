@@ -121,8 +121,7 @@ def test_a_limit_is_the_tokens(place):
         assert 0.0 <= limit["remaining"] < limit["spent"] / asked
         said = text_of(ann.call("budget"))
         assert "% of the limit left (" in said
-        assert "; it buys 0 answers at n = 1,000" in said
-        assert "for all analysts together it buys" in said
+        assert "for you it buys 0 answers at n = 1,000" in said
         assert "% of the limit left (" in text_of(ann.call("ask", query="age > 0"))
         assert ben.told("budget")["limit"] is None
         assert "limit" not in text_of(ben.call("budget"))

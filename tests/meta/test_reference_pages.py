@@ -198,6 +198,7 @@ def every_kind(tmp_path_factory):
         table = {"age": numbers % 90, "bmi": numbers % 50 * 1.0}
         dataset.append(pl.DataFrame(table).with_columns(city=pl.lit("Oslo")), key="records")
         dataset.register(sh.Statistic("half", lambda table: 0.5, constant=1, columns=["age"]))
+        dataset.reserve("ann", 0.01)
         session = dataset.session()
         named = {"name": "old", "question": "age > 65", "unit": "%", "gate": ">= 1 %"}
         session.register(sh.Dashboard.of([named]))

@@ -36,6 +36,7 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("POST", "/v1/models"): "analyst",
     ("POST", "/v1/tables"): "analyst",
     ("POST", "/v1/append"): "custodian",
+    ("POST", "/v1/reserve"): "custodian",
 }
 # The page holds nothing about the dataset: what it shows it fetches from the routes above.
 PAGES = {"/", "/transcript", "/ask", "/explore", "/openapi.json"}
@@ -53,6 +54,7 @@ BODIES: dict[str, Any] = {
     "/v1/models": b"no model",
     "/v1/tables": [{"no": "id"}],
     "/v1/append": records(2000, 2001),
+    "/v1/reserve": {"analyst": "ann", "amount": 0},
 }
 OF_THE_OTHER_GUARD = {
     "noise": {"/v1/register"},

@@ -18,6 +18,7 @@ from support.runtime import GUARDS, contents, made, records
 from support.service import QUICK, Running, running, send
 from surehold.errors import RequestRefused
 from surehold.session.dataset import Dataset
+from surehold.session.session import Session
 
 BRIEF = replace(QUICK, stream_seconds=0.05)
 """Streams of events end soon: schemathesis reads them to their end."""
@@ -190,6 +191,6 @@ def test_a_planted_status_that_is_not_documented_is_found(house, monkeypatch):
     def refuse(*_: object) -> Any:
         raise RequestRefused(418, "planted", "planted")
 
-    monkeypatch.setattr(Dataset, "outlook", refuse)
+    monkeypatch.setattr(Session, "outlook", refuse)
     found = tried(house, house.token("viewer"), 1, lambda path: path == "/v1/outlook")
     assert ("GET /v1/outlook", "status_code_conformance") in found.failed

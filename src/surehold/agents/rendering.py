@@ -14,6 +14,7 @@ from surehold.errors import SureholdError
 from surehold.formatting import several, width
 from surehold.planning import Plan
 from surehold.session import (
+    AnalystSpending,
     Answer,
     Choice,
     Estimate,
@@ -31,7 +32,7 @@ from surehold.session import (
     Verdict,
     Watched,
 )
-from surehold.session.outlook import Outlook, Pace
+from surehold.session.outlook import Outlook
 from surehold.session.transcript import Page
 
 _SHOWN_ROUNDS = 12
@@ -202,25 +203,30 @@ def of_dataset(status: Status, plan: Plan, rounds: Sequence[Round]) -> str:
     )
 
 
-def of_budget(
-    status: Status, outlook: Outlook, limit: SpendingLimit | None, mine: Pace | None = None
-) -> str:
-    """Describe the budget left and what it buys; ``mine`` is the caller's own limit."""
+def of_budget(status: Status, outlook: Outlook, limit: SpendingLimit | None) -> str:
+    """Describe the budget left, and what it buys the caller."""
     evenly = several(outlook.evenly.answers, "answer")
     lines = [
         str(status.budget),
-        f"for all analysts together it buys {outlook.now} if asked now; up to {evenly} if asked "
+        f"for you it buys {outlook.now} if asked now; up to {evenly} if asked "
         "evenly while records arrive one by one (fewer if they arrive in batches); "
         f"{outlook.at_end} if asked at the end",
     ]
     if limit is not None:
-        buys = "" if mine is None else f"; it buys {mine}"
-        lines.append(f"your own limit: {limit}{buys}")
+        lines.append(f"your own limit: {limit}")
+    kept = [f"{one.display['reserved']} for {quoted(one.analyst)}" for one in _kept(status)]
+    if kept:
+        lines.append(f"reserved, of which others spend nothing: {', '.join(kept)}")
     if status.advice is not None:
         lines.append(f"not ready: {status.advice}")
         lines.append(_until_ready(status.n, status.first_round, status.last_round))
     lines.append("what is spent never comes back; quotes and recorded answers are free")
     return "\n".join(lines)
+
+
+def _kept(status: Status) -> list[AnalystSpending]:
+    """What is reserved for analysts."""
+    return [one for one in status.by_analyst if one.reserved]
 
 
 def of_page(page: Page, newest: bool) -> str:

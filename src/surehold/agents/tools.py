@@ -34,7 +34,6 @@ from surehold.session import (
     BitsLimit,
     Choice,
     Outlook,
-    Pace,
     Quote,
     Registered,
     Result,
@@ -219,10 +218,7 @@ class Budget(Tool):
         assert not isinstance(limit, BitsLimit)
         outlook = session.outlook()
         values = Left(status, outlook, limit).to_dict()
-        now, mine = outlook.now.round, None
-        if limit is not None and now is not None:
-            mine = Pace(now, session.answers_left(now))
-        return Outcome(values, rendering.of_budget(status, outlook, limit, mine))
+        return Outcome(values, rendering.of_budget(status, outlook, limit))
 
 
 class Expected(Tool):

@@ -16,6 +16,7 @@ from surehold.cli.look import plot, status, transcript, verify
 from surehold.cli.mcp import mcp
 from surehold.cli.plan import plan
 from surehold.cli.reproduce import reproduce
+from surehold.cli.reserve import reserve
 from surehold.cli.serve import serve, token
 from surehold.cli.types import HELP, InOrder
 from surehold.cli.watch import watch
@@ -60,6 +61,7 @@ for _command in (
     transcript,
     verify,
     plot,
+    reserve,
     serve,
     token,
     mcp,

@@ -245,11 +245,18 @@ def _add_surprise_rows(grid: Any, status: SurpriseStatus) -> None:
     limit = "" if status.limit is None else f" of {bits(status.limit)}"
     answers = several(status.answers, "answer")
     grid.add_row("Spent", f"{status.display['spent']}{limit}, in {answers}")
-    for one in status.by_analyst if len(status.by_analyst) > 1 else ():
-        grid.add_row("", _escaped(str(one)))
+    _add_analysts(grid, status)
     if status.width is not None:
         width = status.display["width"]
         grid.add_row("Next claim", f"{width} at most, if it is asked now")
+
+
+def _add_analysts(grid: Any, status: Status | SurpriseStatus) -> None:
+    """Say what each has spent, and what is reserved, unless there is but one and no reservation."""
+    listed = status.by_analyst
+    if len(listed) > 1 or any(one.reserved for one in listed):
+        for one in listed:
+            grid.add_row("", _escaped(str(one)))
 
 
 def _add_noise_rows(grid: Any, status: Status) -> None:
@@ -260,6 +267,7 @@ def _add_noise_rows(grid: Any, status: Status) -> None:
     grid.add_row("Every fraction", f"at most {promise}{holds}")
     grid.add_row("Answers", _answers_line(status))
     grid.add_row("Budget", str(status.budget))
+    _add_analysts(grid, status)
 
 
 def _columns_line(columns: Mapping[str, str]) -> str:

@@ -39,6 +39,7 @@ from surehold.session import (
     KeptTable,
     Quote,
     Registered,
+    Reservation,
     Result,
     Round,
     Scorer,
@@ -415,6 +416,15 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
                 if_lost=append_again(key),
             )
             return self._connection.fetch(request, reader(Appended))
+
+    def reserve(self, analyst: str, amount: object) -> Reservation:
+        """Reserve a part of the budget, or bits, for an analyst; 0 releases it.
+
+        This needs a custodian's token.
+        """
+        number = check_number("the reservation", amount, "a number", lambda x: x >= 0.0)
+        body = {"analyst": analyst, "amount": number}
+        return self._post("/v1/reserve", "reserving", body, reader(Reservation))
 
     def close(self) -> None:
         """Close the connections. The service keeps everything that was answered."""

@@ -39,11 +39,13 @@ class Draft(View):
         state: State,
         filter: Filter,
         spending: Mapping[str, Spent],
+        reserved: Mapping[str, Spent],
         clock: Callable[[], float],
     ) -> None:
         self.store, self.rules = store, rules
         self._head, self.state = head, state
         self.filter: UncommittedFilter = UncommittedFilter(filter)
+        self.reserved = reserved
         self._clock = clock
         self._added: list[Entry] = []
         self._new_asked: dict[bytes, Entry] = {}
@@ -205,6 +207,14 @@ class Draft(View):
         after = self._unchanged()
         self._add("keep", {**body, "time": after.time}, after)
         return body
+
+    def reserve(self, analyst: str, amount: str, kept: Spent) -> None:
+        """Keep something for an analyst, in all; ``amount`` is what the custodian said."""
+        after = self._unchanged()
+        body = {"analyst": analyst, "amount": amount, "units": str(kept.units)}
+        self._add("reserve", {**body, "answers": kept.answers, "time": after.time}, after)
+        others = {name: one for name, one in self.reserved.items() if name != analyst}
+        self.reserved = {**others, analyst: kept} if any(kept) else others
 
     # ----------------------------------------------------------------------------- answers
 

@@ -17,6 +17,7 @@ Kind: TypeAlias = Literal[
     "register",
     "keep",
     "name",
+    "reserve",
     "claim",
     "charge",
     "answer",

@@ -128,6 +128,20 @@ class CappedFilter(Filter):
         self._most -= units
 
 
+class ReservedFilter(Filter):
+    """Another filter, of which some units are kept for others."""
+
+    def __init__(self, whole: Filter, kept: int) -> None:
+        self._whole, self._kept = whole, kept
+
+    def remaining(self, t: int) -> int:
+        """What is left once the others have had theirs."""
+        return max(0, self._whole.remaining(t) - self._kept)
+
+    def _take(self, t: int, units: int) -> None:
+        self._whole.charge(t, units)
+
+
 class FixedFilter(Filter):
     """The filter of a schedule whose queries may not be moved: each round has its own budget.
 

@@ -17,7 +17,7 @@ from surehold.ledger.names import Names
 from surehold.ledger.policy import Policy, Rules
 from surehold.ledger.store import Store
 from surehold.ledger.tables import Spent
-from surehold.ledger.view import View
+from surehold.ledger.view import View, reservations_of
 from surehold.ledger.witness import Witness
 from surehold.planning import Plan
 from surehold.queries import Schema
@@ -127,7 +127,7 @@ class Ledger(View):
                     with self.store.lock:
                         if self._in_doubt or self._writer.last() != self._head.seq:
                             self._reload(self._writer)
-                        parts = (self._head, self.state, self.filter, self._spending)
+                        parts = (self._head, self.state, self.filter, self._spending, self.reserved)
                     draft = self._draft(self._writer, self.rules, *parts, self._clock)
                     yield draft
                     draft.flush()
@@ -141,6 +141,7 @@ class Ledger(View):
                     self.filter = draft.filter.commit()
                     self._spending |= draft.spending
                     self._names = None if draft.new_names else self._names
+                    self.reserved = draft.reserved
                     self._witness.write(self._head)
 
     def repair_witness(self) -> None:
@@ -169,6 +170,7 @@ class Ledger(View):
                 raise LedgerCorrupt(_WHAT, "more was charged than the plan allows", head.seq)
             filter.charge(round, units)
         self._head, self.state, self.filter = head, state, filter
+        self.reserved = reservations_of(store.of_kind("reserve"))
         self._spending.clear()
         self._names = None
 

@@ -33,6 +33,10 @@ class NoiseReplay(Replay):
         must(self._filter.admits(t, units), "its charge did not fit")
         state = self.state.charged(units, 0.0, form.slots)
         must(state.answers <= self._ledger.plan.queries, "the plan has no more answers")
+        kept, most = self._kept_from(body["analyst"]), self._ledger.plan.queries
+        is_free = units <= self._filter.remaining(t) - kept.units
+        is_free = is_free and state.answers <= most - kept.answers
+        must(is_free, "it was charged to what was reserved for another analyst")
         self._filter.charge(t, units)
         totals = self._rounds.get(t, RoundTotals(t, 0, 0))
         self._rounds[t] = totals.plus(form.slots, form.price)

@@ -10,9 +10,10 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from surehold.errors import LedgerCorrupt, NotApplicable, NotReady
+from surehold.checks import check_fraction
+from surehold.errors import InvalidInput, LedgerCorrupt, NotApplicable, NotReady
 from surehold.ledger.filter import Filter, FixedFilter, RecordFilter
-from surehold.ledger.tables import RoundTotals
+from surehold.ledger.tables import RoundTotals, Spent
 from surehold.ledger.widths import Widths
 from surehold.mechanisms import ClippedGaussian, units_down
 from surehold.planning import Plan
@@ -53,6 +54,15 @@ class Rules(ABC):
     @abstractmethod
     def budget(self) -> int:
         """What may be spent in all, in units."""
+
+    @property
+    @abstractmethod
+    def limit_units(self) -> int | None:
+        """What may be spent in all, in units, by any limit; None if there is none."""
+
+    @abstractmethod
+    def reservation(self, amount: object) -> Spent | None:
+        """What an amount keeps for an analyst; None if it is 0, which releases it."""
 
     @abstractmethod
     def to_entry(self) -> dict[str, Any]:
@@ -140,6 +150,20 @@ class Policy(Rules):
             assert self.plan.budget is not None
             return units_down(self.plan.budget)
         return sum(count * self.unit_charge(t) for t, count in self.schedule)
+
+    @property
+    def limit_units(self) -> int:
+        return self.budget
+
+    def reservation(self, amount: object) -> Spent | None:
+        """A share of the budget and of the plan's answers, rounded down."""
+        required = "a share of the budget, from 0 to 1 (0.25 is a quarter)"
+        share = check_fraction("the reservation", amount, required, lambda x: 0 <= x <= 1)
+        if not self.is_one_piece:
+            # What later records may be charged is less, and would have to be kept by rounds.
+            got = f"{len(self.rounds):,} fixed rounds"
+            raise InvalidInput("the plan", "without fixed rounds, to reserve a part of it", got)
+        return Spent(int(share * self.budget), int(share * self.plan.queries)) if share else None
 
     def new_filter(self) -> Filter:
         """The filter before the first answer.

@@ -126,6 +126,7 @@ class Replay:
         self._registered: dict[str, Declared] = {}
         self._named: dict[str, str] = {}  # canonical texts, by name
         self._free: Counter[tuple[str, int]] = Counter()
+        self._reserved: dict[str, Spent] = {}
         self._charged: dict[int, dict[str, Any]] = {}  # and not answered yet, by entry
         self._pending = {part.start: part for part in ledger.store.pending()}
         self.state = State()
@@ -321,6 +322,31 @@ class Replay:
             assert known is not None
             table = SideTable.of(known, self._ledger.schema)
             must(table.column(name) == column, "its table has another column of that name")
+
+    def check_reserve(self, body: dict[str, Any], entry: Entry) -> State:
+        analyst, units = str(body["analyst"]), int(body["units"])
+        kept = self._ledger.rules.reservation(body["amount"]) or Spent(0, 0)
+        must(body["units"] == str(kept.units), "its units are not those of its amount")
+        must(body["answers"] == kept.answers, "its answers are not those of its amount")
+        must(body["time"] == entry.state().time, "its time is not that of the state after it")
+        self._reserved[analyst] = Spent(units, kept.answers)
+        total = sum(self._unspent(name).units for name in self._reserved)
+        most = self._ledger.rules.limit_units
+        must(most is not None and total <= most - self.state.spent, "it keeps more than was left")
+        return self.state
+
+    def _unspent(self, analyst: str) -> Spent:
+        """What is left of a reservation."""
+        kept, spent = self._reserved[analyst], self._spending.get(analyst, Spent(0, 0))
+        return Spent(max(kept.units - spent.units, 0), max(kept.answers - spent.answers, 0))
+
+    def _kept_from(self, analyst: str) -> Spent:
+        """What was reserved for others and not spent."""
+        total = Spent(0, 0)
+        for other in self._reserved:
+            if other != analyst:
+                total = total.plus(*self._unspent(other))
+        return total
 
     def _count_free(self, body: dict[str, Any], entry: Entry) -> None:
         self._free[str(body["analyst"]), day_of(entry.state().time)] += 1

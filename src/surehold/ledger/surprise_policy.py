@@ -9,10 +9,10 @@ from math import floor
 from typing import Any
 
 from surehold.checks import SMALLEST_BETA, check_fraction, check_whole
-from surehold.errors import NotReady
+from surehold.errors import InvalidInput, NotReady
 from surehold.ledger.filter import Filter, RecordFilter
 from surehold.ledger.policy import Rules
-from surehold.ledger.tables import RoundTotals
+from surehold.ledger.tables import RoundTotals, Spent
 from surehold.mechanisms.outcomes.base import Asking, Claim, exact_number
 from surehold.mechanisms.outcomes.forms import ask_for
 from surehold.queries import Expectation, Query, Schema
@@ -169,6 +169,22 @@ class SurprisePolicy(Rules):
         return claim
 
     # ------------------------------------------------------------------------------ limits
+
+    @property
+    def limit_units(self) -> int | None:
+        return None if self.limit is None else units_of_bits(self.limit)
+
+    def reservation(self, amount: object) -> Spent | None:
+        """Some bits, if there is a limit to keep them from."""
+        required = "a number of bits, from 0 to 10^6"
+        amount = check_fraction("the reservation", amount, required, lambda x: 0 <= x <= 10**6)
+        if not amount:
+            return None
+        if self.limit is None:
+            required = "limited in bits (create --limit), to reserve a part of that"
+            hint = "without a limit nobody can use up what another needs, so that nothing is kept"
+            raise InvalidInput("the dataset", required, "without a limit", hint)
+        return Spent(units_of_bits(amount), 0)
 
     @property
     def budget(self) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from surehold.errors import InvalidInput, LedgerCorrupt, WrongGuard
 from surehold.ledger.entries import Entry, State
-from surehold.ledger.filter import CappedFilter, Filter
+from surehold.ledger.filter import CappedFilter, Filter, ReservedFilter
 from surehold.ledger.names import KeptName, Names
 from surehold.ledger.policy import Policy, Rules
 from surehold.ledger.store import Store
@@ -44,6 +44,8 @@ class View:
     rules: Rules
     state: State
     filter: Filter
+    reserved: Mapping[str, Spent]
+    """What is kept for analysts in all, of which they may have spent a part."""
     _head: Entry
 
     @property
@@ -83,11 +85,37 @@ class View:
         """What is left for all analysts together."""
         return Room(self.filter, self.plan.queries - self.state.answers)
 
-    def room_within(self, limit: Spent, analyst: str) -> Room:
-        """What is left for one analyst, who may take no more than a limit in all."""
-        room, spent = self.room(), self.spent_by(analyst)
-        filter = CappedFilter(room.filter, limit.units - spent.units)
-        return Room(filter, min(room.answers, limit.answers - spent.answers))
+    def room_for(self, analyst: str, limit: Spent | None = None) -> Room:
+        """What is left for one analyst, who may take no more than a limit in all.
+
+        What is kept for others is not: only what is left of it counts, so that nothing is kept
+        twice.
+        """
+        (filter, answers), kept = self.room(), self.kept_from(analyst)
+        if kept.units:
+            filter = ReservedFilter(filter, kept.units)
+        answers -= kept.answers
+        if limit is None:
+            return Room(filter, answers)
+        spent = self.spent_by(analyst)
+        filter = CappedFilter(filter, limit.units - spent.units)
+        return Room(filter, min(answers, limit.answers - spent.answers))
+
+    def kept_from(self, analyst: str, under_way: Mapping[str, int] | None = None) -> Spent:
+        """What is reserved for all other analysts and not spent yet.
+
+        ``under_way`` is what each may owe for questions that are charged and not answered.
+        """
+        kept = Spent(0, 0)
+        for other, reserved in self.reserved.items():
+            if other != analyst:
+                kept = kept.plus(*self._unspent(other, reserved, (under_way or {}).get(other, 0)))
+        return kept
+
+    def _unspent(self, analyst: str, reserved: Spent, owed: int) -> Spent:
+        spent = self.spent_by(analyst)
+        units = max(reserved.units - spent.units - owed, 0)
+        return Spent(units, max(reserved.answers - spent.answers, 0))
 
     def spent_by(self, analyst: str) -> Spent:
         """What one analyst's questions were charged."""
@@ -193,3 +221,12 @@ def check_registered(form: CheckedQuery, declared: Callable[[str], Declared | No
         if isinstance(source, CustomMeasure) and declared(source.name) != source.declared:
             required = "one that the custodian registered"
             raise InvalidInput("the statistic", required, source.canonical)
+
+
+def reservations_of(entries: Iterable[Entry]) -> dict[str, Spent]:
+    """What is kept for analysts, from the entries that say so: the last one of each counts."""
+    found: dict[str, Spent] = {}
+    for entry in entries:
+        body = entry.read()
+        found[str(body["analyst"])] = Spent(int(body["units"]), int(body["answers"]))
+    return {analyst: kept for analyst, kept in found.items() if kept != (0, 0)}

@@ -195,6 +195,13 @@ class AskBody(Options, QuoteBody):
     """One question."""
 
 
+class ReserveBody(Body):
+    """What is kept for an analyst."""
+
+    analyst: str = Field(min_length=1, max_length=200)
+    amount: float = Field(ge=0, description="A share of the budget, or bits; 0 releases it.")
+
+
 class Several(WithTables):
     """Several questions."""
 

@@ -22,6 +22,7 @@ from surehold.session.outlook import Outlook, Pace
 from surehold.session.overview import Growth, Round, Status
 from surehold.session.quotes import Budget, Quote, SpendingLimit
 from surehold.session.recorded_results import RESULTS
+from surehold.session.reservations import Reservation
 from surehold.session.results import (
     Answer,
     Cell,
@@ -64,6 +65,7 @@ __all__ = [
     "Point",
     "Quote",
     "Registered",
+    "Reservation",
     "Result",
     "Round",
     "Scorer",

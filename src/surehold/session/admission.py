@@ -47,8 +47,8 @@ class Admission:
         self._most = None if limit is None else _share(limit, ledger)
 
     def room(self, view: View) -> Room:
-        """What is left for all analysts, or within this analyst's limit."""
-        return view.room() if self._most is None else view.room_within(self._most, self._analyst)
+        """What is left for this analyst: not reserved for others, and within their limit."""
+        return view.room_for(self._analyst, self._most)
 
     def limit(self) -> SpendingLimit | BitsLimit | None:
         """What the analyst may spend in all, has spent, and has left; None without a limit."""
@@ -57,7 +57,8 @@ class Admission:
         ledger, most = self._ledger, self._most
         with ledger.store.lock:
             state, spent = ledger.refresh(), ledger.spent_by(self._analyst)
-        left = max(min(most.units - spent.units, ledger.policy.budget - state.spent), 0)
+            shared = ledger.policy.budget - state.spent - ledger.kept_from(self._analyst).units
+        left = max(min(most.units - spent.units, shared), 0)
         return SpendingLimit(
             to_float(most.units),
             to_float(spent.units),

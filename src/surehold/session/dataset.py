@@ -35,6 +35,7 @@ from surehold.session.keys import check_text
 from surehold.session.overview import Overview
 from surehold.session.questions import Questions
 from surehold.session.release import Release
+from surehold.session.reservations import Reservation, reserve
 from surehold.session.session import Session
 
 if TYPE_CHECKING:
@@ -265,6 +266,15 @@ class Dataset(Overview):
         with self._ledger.writing() as draft:
             draft.register(statistic.to_dict())
         self._data.register(statistic)
+
+    def reserve(self, analyst: str, amount: object) -> Reservation:
+        """Keep a part of the budget for an analyst, so that no one else can spend it.
+
+        The amount is a share of the budget (0.25 is a quarter) or, under the surprise guard, a
+        number of bits of the dataset's limit. It is what the analyst may count on in all: what they
+        have spent is a part of it. A new amount replaces the one before, and 0 releases it.
+        """
+        return reserve(self._ledger, analyst, amount)
 
     def session(
         self,

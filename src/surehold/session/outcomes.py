@@ -340,19 +340,28 @@ class Registered(Shown):
 
 @dataclass(frozen=True, repr=False)
 class AnalystSpending(Shown):
-    """What one analyst's outcomes cost, in bits, and how many there were."""
+    """What one analyst's answers cost, how many there were, and what is reserved for the analyst.
+
+    ``unit`` is bits or, under the noise guard, share: of the whole budget.
+    """
 
     analyst: str
     spent: float
     answers: int
+    reserved: float = 0.0
+    unit: str = "bits"
     display: Mapping[str, str] = field(init=False, compare=False)
 
     def _display(self) -> dict[str, str]:
-        return {"spent": formatting.bits(self.spent)}
+        texts = {"spent": formatting.amount(self.spent, self.unit)}
+        if self.reserved:
+            texts["reserved"] = formatting.amount(self.reserved, self.unit)
+        return texts
 
     def __str__(self) -> str:
-        cost = f"{formatting.bits(self.spent)} in {formatting.several(self.answers, 'answer')}"
-        return f"{self.analyst}: {cost}"
+        cost = f"{self.display['spent']} in {formatting.several(self.answers, 'answer')}"
+        kept = f", {self.display['reserved']} reserved" if self.reserved else ""
+        return f"{self.analyst}: {cost}{kept}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from surehold.display import Shown
 from surehold.formatting import several
-from surehold.ledger.filter import Filter, FixedFilter
+from surehold.ledger.filter import Filter
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.policy import Policy
+from surehold.ledger.view import Room, View
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,17 +42,17 @@ class Outlook(Shown):
         return f"{self.now}, {self.evenly}, or {self.at_end}"
 
 
-def outlook(ledger: Ledger) -> Outlook:
-    """The three, each as if nothing were asked otherwise."""
+def outlook(ledger: Ledger, room_of: Callable[[View], Room] = View.room) -> Outlook:
+    """The three, each as if nothing were asked otherwise: for all analysts, or for one of them."""
     policy = ledger.policy
     with ledger.store.lock:
         state = ledger.refresh()
-        now, end = policy.nearest_round(state.records), policy.last_round
-        left, evenly = policy.plan.queries - state.answers, _evenly(policy, ledger.filter, now)
+        now, end, room = policy.nearest_round(state.records), policy.last_round, room_of(ledger)
+        evenly = _evenly(policy, room.filter, now)
         return Outlook(
-            now=Pace(now, ledger.answers_left(now)),
-            evenly=Pace(None, max(0, min(evenly, left))),
-            at_end=Pace(end, ledger.answers_left(end)),
+            now=Pace(now, ledger.answers_left(now, room)),
+            evenly=Pace(None, max(0, min(evenly, room.answers))),
+            at_end=Pace(end, ledger.answers_left(end, room)),
         )
 
 
@@ -62,7 +63,7 @@ def _evenly(policy: Policy, filter: Filter, now: int) -> int:
     1/(now n). Of a fixed schedule: what is planned for each round that is left or, where rounds may
     borrow, equal shares, with the present round or without it, whichever is more.
     """
-    if isinstance(filter, FixedFilter):
+    if policy.rounds and policy.plan.certificate != "sharp":
         later = [round for round in policy.rounds if round >= now]
         return sum(filter.remaining(round) // policy.unit_charge(round) for round in later)
     if policy.rounds:

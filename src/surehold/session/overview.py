@@ -15,10 +15,11 @@ from surehold.planning import Plan
 from surehold.queries import Dashboard
 from surehold.session.dashboards import dashboard_of
 from surehold.session.histories import History, histories, history
-from surehold.session.outcomes import SurpriseStatus
+from surehold.session.outcomes import AnalystSpending, SurpriseStatus
 from surehold.session.outlook import Outlook, outlook
 from surehold.session.questions import Questions
 from surehold.session.quotes import Budget
+from surehold.session.reservations import Reservation, reservations, spending
 from surehold.session.results import when
 from surehold.session.transcript import Transcript
 
@@ -29,7 +30,8 @@ class Status(Shown):
 
     ``name`` is that of its folder, without the path, which remote callers need not know. ``round``
     is that of a query asked now, None if none may be; ``next_round`` the next of a fixed schedule.
-    ``id`` is the column that identifies a record, None if there is none.
+    ``id`` is the column that identifies a record, None if there is none. ``by_analyst`` is what
+    each has spent, and what is reserved for each.
     """
 
     guard: str = field(default="noise", init=False)
@@ -54,6 +56,7 @@ class Status(Shown):
     pending: int
     entries: int
     head: str
+    by_analyst: tuple[AnalystSpending, ...] = ()
     display: Mapping[str, str] = field(init=False, compare=False)
 
     def _display(self) -> dict[str, str]:
@@ -190,6 +193,11 @@ class Overview:
         return to_bits(units)
 
     @property
+    def reservations(self) -> tuple[Reservation, ...]:
+        """What the custodian keeps for analysts."""
+        return reservations(self._ledger)
+
+    @property
     def guard(self) -> str:
         """How the dataset is protected: noise or surprise."""
         return self._ledger.rules.guard
@@ -230,4 +238,5 @@ class Overview:
             pending=state.records - first_pending,
             entries=ledger.head.seq,
             head=ledger.head.hash.hex(),
+            by_analyst=spending(ledger),
         )

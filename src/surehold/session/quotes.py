@@ -105,10 +105,8 @@ def describe_left(session: Any, result: Any) -> str | None:
     limit = session.limit
     if isinstance(result, Outcome):
         return None if limit is None else f"{limit}, your limit"
-    # A recorded answer says what was left then, and not what a limit leaves.
-    is_new = limit is None and not result.recorded
-    more = result.answers_left if is_new else session.answers_left(result.round)
-    left = formatting.several(more, "answer")
+    # The answer itself says what was left of the plan then, and not what is left for this analyst.
+    left = formatting.several(session.answers_left(result.round), "answer")
     return f"{left} left at n = {result.round:,}; {limit or session.budget}"
 
 

@@ -23,8 +23,10 @@ def refusal(view: View, room: Room, t: int, forms: Sequence[Form], analyst: str)
     fits_at = policy.fits_at(room.filter, t, price) if slots <= unasked else None
     more = None if fits_at is None else max(fits_at - records, 0)
     hint, what = _hint(view, room, t, forms, fits_at), ""
-    is_mine = view.fits(t, price, slots, view.room())  # it would fit without the limit
-    if slots > unasked and (slots > len(forms) or is_mine):
+    # It would fit without the analyst's limit, or if nothing were kept for others.
+    is_mine = view.fits(t, price, slots, view.room_for(analyst))
+    is_kept = not is_mine and view.fits(t, price, slots, view.room())
+    if slots > unasked and not is_kept and (slots > len(forms) or is_mine):
         whose = f"the limit of analyst {analyst!r}" if is_mine else "the plan"
         what = (
             f"{whose} has too few answers left at round {t:,}: this counts for {slots:,} and "
@@ -32,6 +34,12 @@ def refusal(view: View, room: Room, t: int, forms: Sequence[Form], analyst: str)
         )
         if slots > len(forms):
             hint = "ask for fewer cells, or for a lower price"
+    elif is_kept:
+        what = (
+            f"the rest of the budget is reserved for other analysts at round {t:,}: the charge is "
+            f"{to_float(needed):.6g} and {to_float(left):.6g} is not reserved"
+        )
+        hint += "; the custodian may release what is reserved"
     elif is_mine:
         what = (
             f"the limit of analyst {analyst!r} is reached at round {t:,}: the charge is "

@@ -29,6 +29,7 @@ from surehold.session.dashboards import Watched, register_names, watched, watche
 from surehold.session.evaluation import Evaluator
 from surehold.session.keys import check_text, find_keyed, keys_of_parts
 from surehold.session.outcomes import BitsLimit, Registered, SelectionOutcome
+from surehold.session.outlook import Outlook, outlook
 from surehold.session.overview import Overview
 from surehold.session.questions import Question, Questions
 from surehold.session.quotes import SpendingLimit
@@ -104,6 +105,10 @@ class Session(Overview):
         with self._ledger.store.lock:
             self._ledger.refresh()
             return self._ledger.answers_left(round, self._admission.room(self._ledger))
+
+    def outlook(self) -> Outlook:
+        """What the rest of the budget buys this analyst, without what is reserved for others."""
+        return outlook(self._ledger, self._admission.room)
 
     def scorer(
         self, *, features: Sequence[str], target: str, metric: str = "accuracy", **options: Any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,7 @@ from surehold.ledger.surprise_draft import (
     terms_of,
 )
 from surehold.ledger.surprise_policy import check_bits, to_bits, units_of_bits
+from surehold.ledger.tables import Spent
 from surehold.ledger.view import Asked, Found, View
 from surehold.mechanisms.outcomes.base import Asking
 from surehold.queries import Expectation, Query
@@ -58,11 +60,32 @@ class SurpriseAdmission(Admission):
         under_way = [(entry.read()["analyst"], self._dearest(view, entry)) for entry in charges]
         lefts = []
         if self._whole is not None:
-            lefts.append(self._whole - view.state.spent - sum(most for _, most in under_way))
+            lefts.append(self._shared(view, under_way) - self._kept(view, under_way))
         if self._mine is not None:
             due = sum(most for analyst, most in under_way if analyst == self._analyst)
             lefts.append(self._mine - view.spent_by(self._analyst).units - due)
         return min(lefts)
+
+    def unreserved(self, view: View, kept: Spent) -> tuple[Spent, Spent]:
+        """What a reservation of the analyst would take, and what there is to take it from."""
+        charges = view.store.outstanding()
+        mine = [one for one in charges if one.read()["analyst"] == self._analyst]
+        owed = sum(self._dearest(view, charge) for charge in mine)
+        left = self._left(view)
+        assert left is not None  # or there would be nothing to reserve
+        return Spent(kept.units - view.spent_by(self._analyst).units - owed, 0), Spent(left, 0)
+
+    def _shared(self, view: View, under_way: Sequence[tuple[str, int]]) -> int:
+        """What the dataset's limit leaves for all."""
+        assert self._whole is not None
+        return self._whole - view.state.spent - sum(most for _, most in under_way)
+
+    def _kept(self, view: View, under_way: Sequence[tuple[str, int]]) -> int:
+        """What is reserved for others, who may owe a part of it already."""
+        owed: dict[str, int] = defaultdict(int)
+        for analyst, most in under_way:
+            owed[analyst] += most
+        return view.kept_from(self._analyst, owed).units
 
     def _dearest(self, view: View, charge: Entry) -> int:
         """What a question that is charged and not answered yet may cost."""
@@ -131,10 +154,15 @@ class SurpriseAdmission(Admission):
 
     def _refusal(self, view: View, t: int, most: int, left: int) -> BudgetExhausted:
         mine = self._mine is not None and view.spent_by(self._analyst).units + most > self._mine
-        whose = f"the limit of analyst {self._analyst!r}" if mine else "the limit of the dataset"
+        kept = view.kept_from(self._analyst).units
+        whose, are = "the limit of the dataset does not allow it", "are left"
+        if mine:
+            whose = f"the limit of analyst {self._analyst!r} does not allow it"
+        elif kept and most <= left + kept:
+            whose, are = "the rest of the limit is reserved for other analysts", "are not reserved"
         what = (
-            f"{whose} does not allow it at round {t:,}: it may cost {to_bits(most):.4g} bits, and "
-            f"{to_bits(max(left, 0)):.4g} are left"
+            f"{whose} at round {t:,}: it may cost {to_bits(most):.4g} bits, and "
+            f"{to_bits(max(left, 0)):.4g} {are}"
         )
         hint = "expect an outcome, or ask for a verdict: that costs less; recorded answers are free"
         return BudgetExhausted(to_bits(most), to_bits(max(left, 0)), t, None, None, hint, what)

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.surprise_draft import book_of
 from surehold.ledger.surprise_policy import to_bits
-from surehold.session.outcomes import AnalystSpending, SurpriseStatus
+from surehold.session.outcomes import SurpriseStatus
+from surehold.session.reservations import spending
 from surehold.theory.surprise.forecasts import forecast_interval
 from surehold.theory.surprise.levels import claim_level, question_levels
 
@@ -18,7 +19,6 @@ def surprise_status(ledger: Ledger) -> SurpriseStatus:
     policy, store = ledger.surprise, ledger.store
     with store.lock:
         state = ledger.refresh()
-        spending = store.spending()
         first_pending = min(store.first_pending(), state.records)
         segments, head = len(store.segments()), ledger.head
     book = book_of(policy, state)
@@ -47,10 +47,7 @@ def surprise_status(ledger: Ledger) -> SurpriseStatus:
         spent=spent,
         limit=limit,
         remaining=None if limit is None else max(limit - spent, 0.0),
-        by_analyst=tuple(
-            AnalystSpending(analyst, to_bits(one.units), one.answers)
-            for analyst, one in sorted(spending.items(), key=lambda pair: -pair[1].units)
-        ),
+        by_analyst=spending(ledger),
         answers=state.answers,
         segments=segments,
         pending=state.records - first_pending,

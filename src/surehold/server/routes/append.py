@@ -1,4 +1,4 @@
-"""The custodian's route: appending records."""
+"""The custodian's routes: appending records, and reserving a part of the budget."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from starlette.requests import Request
 from surehold.errors import InvalidInput, StorageFailed
 from surehold.server.auth import CUSTODIAN, GuardedRoute, KeyHeader, Served
 from surehold.server.body import JSON, check_length, check_type, not_json, parse, receive
-from surehold.server.schemas import WITH_BODY, Reply, gives, reply
+from surehold.server.schemas import WITH_BODY, Reply, ReserveBody, gives, reply
 from surehold.server.service import Service
-from surehold.session import Appended
+from surehold.session import Appended, Reservation
 
 FORMATS = {
     "text/csv": "csv",
@@ -63,6 +63,12 @@ async def append(
         return reply(await run_in_threadpool(_append, service, path, kind, options))
     finally:
         path.unlink(missing_ok=True)
+
+
+@router.post("/reserve", openapi_extra=CUSTODIAN, responses=gives(Reservation, *WITH_BODY))
+def reserve(body: ReserveBody, service: Served) -> Reply:
+    """Reserve a part of the budget, or of the limit in bits, that no other analyst can spend."""
+    return reply(service.dataset.reserve(body.analyst, body.amount))
 
 
 async def spool(request: Request, path: Path, most: int, service: Service) -> None:

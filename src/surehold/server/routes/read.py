@@ -56,9 +56,9 @@ def plan(service: Served) -> Reply:
 
 
 @router.get("/outlook", openapi_extra=VIEWER, responses=gives(Outlook, *USUAL))
-def outlook(service: Served) -> Reply:
+def outlook(service: Served, caller: Called) -> Reply:
     """Return what the rest of the budget buys: now, evenly from now on, or at the end."""
-    return reply(service.dataset.outlook())
+    return reply(service.session(caller).outlook())
 
 
 @router.get("/rounds", openapi_extra=VIEWER, responses=gives(schemas.Rounds, *USUAL))

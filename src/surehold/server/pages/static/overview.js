@@ -5,7 +5,7 @@ import { budgetChart, figure, growthChart } from "./charts.js";
 import { fill, h, scroller, table, terms } from "./dom.js";
 import { count, moment, several } from "./formatting.js";
 import { historiesSection } from "./histories.js";
-import { jsonLink, meter, promise, refusalBox, statusNotice } from "./parts.js";
+import { jsonLink, meter, promise, refusalBox, spenders, statusNotice } from "./parts.js";
 import { rangesOf } from "./ranges.js";
 import { answerRow } from "./rows.js";
 import { bitsFigure, claimsSection, isSurprise, spentSection } from "./surprise.js";
@@ -111,6 +111,7 @@ function budgetSection(status) {
     h("p", { class: "big" }, h("b", { "data-name": "spent" }, status.budget.display.spent), " of the budget"),
     meter(status.budget),
     h("p", { class: "muted" }, h("b", { "data-name": "left" }, status.budget.display.remaining), " left"),
+    (status.by_analyst.length > 1 || status.by_analyst.some((one) => one.reserved > 0)) && spenders(status),
   );
 }
 
@@ -128,7 +129,7 @@ function outlookSection(outlook, me) {
       when("evenly", outlook.evenly, "as records arrive one by one", "up to "),
       when("at the end", outlook.at_end, `at ${count(outlook.at_end.round)} records`),
     ),
-    me.limit && h("p", { class: "muted" }, "All analysts share these. ", h("b", { "data-name": "limit-left" }, me.limit.display.remaining), " of your own limit is left; you have had ", h("b", { "data-name": "limit-answered" }, count(me.limit.answered)), ` of at most ${several(me.limit.answers, "answer")}.`),
+    me.limit && h("p", { class: "muted" }, "These are for you. ", h("b", { "data-name": "limit-left" }, me.limit.display.remaining), " of your own limit is left; you have had ", h("b", { "data-name": "limit-answered" }, count(me.limit.answered)), ` of at most ${several(me.limit.answers, "answer")}.`),
     jsonLink("/v1/outlook"),
   );
 }

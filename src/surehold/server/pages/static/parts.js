@@ -2,7 +2,9 @@
 
 import { get, hasToken } from "./api.js";
 import { h, fill } from "./dom.js";
-import { count } from "./formatting.js";
+import { count, several } from "./formatting.js";
+
+const MOST_LISTED = 8;
 
 /** A highlighted message; `kind` is plain or trouble, and its title says which in words. */
 export function notice(kind, title, ...children) {
@@ -52,6 +54,17 @@ export function meter({ display, spent, total }) {
   const bar = h("span", { class: "meter-spent", hidden: spent === 0 });
   bar.style.width = total > 0 ? `${Math.min((100 * spent) / total, 100)}%` : "0";
   return h("div", { class: "meter", role: "img", "aria-label": `Budget: ${display.spent} spent, ${display.remaining} left` }, bar);
+}
+
+/** What each analyst has spent, and what is reserved for whom. */
+export function spenders({ by_analyst: analysts }) {
+  const listed = analysts.slice(0, MOST_LISTED);
+  const rest = analysts.length - listed.length;
+  const row = (one) => {
+    const kept = one.display.reserved ? `, ${one.display.reserved} reserved` : "";
+    return h("div", {}, h("dt", { class: "long" }, one.analyst), h("dd", {}, h("b", {}, one.display.spent), " ", h("span", { class: "muted" }, `in ${several(one.answers, "answer")}${kept}`)));
+  };
+  return [listed.length > 0 && h("dl", { class: "buys", "data-name": "analysts" }, listed.map(row)), rest > 0 && h("p", { class: "muted" }, `and ${several(rest, "other analyst")}`)];
 }
 
 /** The guarantee in one sentence. */

@@ -3,9 +3,7 @@
 import { bitsChart, figure } from "./charts.js";
 import { h, scroller, table } from "./dom.js";
 import { count, queryLine, several } from "./formatting.js";
-import { jsonLink } from "./parts.js";
-
-const MOST_LISTED = 8;
+import { jsonLink, spenders } from "./parts.js";
 
 export const isSurprise = ({ guard }) => guard === "surprise";
 
@@ -14,16 +12,13 @@ export const isOutcome = (result) => "surprise" in result;
 
 /** The bits spent, and by whom. */
 export function spentSection(status) {
-  const listed = status.by_analyst.slice(0, MOST_LISTED);
-  const rest = status.by_analyst.length - listed.length;
   return h(
     "section",
     { "aria-labelledby": "cost" },
     h("h2", { id: "cost" }, "Bits spent"),
     h("p", { class: "big" }, h("b", { "data-name": "spent" }, status.display.spent)),
     status.limit !== null && h("p", { class: "muted" }, `of at most ${status.display.limit} for all analysts together`),
-    listed.length > 0 && h("dl", { class: "buys" }, listed.map((one) => h("div", {}, h("dt", { class: "long" }, one.analyst), h("dd", {}, h("b", {}, one.display.spent), " ", h("span", { class: "muted" }, `in ${several(one.answers, "answer")}`))))),
-    rest > 0 && h("p", { class: "muted" }, `and ${several(rest, "other analyst")}`),
+    spenders(status),
   );
 }
 
