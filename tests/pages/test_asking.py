@@ -19,7 +19,7 @@ def test_the_cost_is_shown_before_and_nothing_is_charged_for_it(serve, open_page
     expect(_button(page)).to_be_disabled()
     page.get_by_label("Query").fill("histogram(bins(age, 0 to 100 by 10))")
     expect(_button(page)).to_have_text("Ask for 2 answers")
-    expect(page.locator('[data-name="cost"]')).to_contain_text("2 answers")
+    expect(page.locator('[data-name="cost"]')).to_contain_text("the price of 2 fractions")
     quote = server.post("/v1/quote", {"query": "histogram(bins(age, 0 to 100 by 10))"})
     left, after = quote["answers_left"], quote["answers_left_after"]
     assert after < left - quote["price"]  # every cell counts

@@ -68,7 +68,7 @@ def test_the_json_twin_opens_with_the_token(guarded, open_page):
 def test_a_viewer_quotes_but_has_no_button(guarded, open_page):
     server = guarded("viewer")
     page = open_page(f"{server.url}/ask?q=age%20%3E%203#token={server.token}")
-    expect(page.locator('[data-name="cost"]')).to_contain_text("1 answer")
+    expect(page.locator('[data-name="cost"]')).to_contain_text("the price of 1 fraction")
     assert page.locator("form.asking button[type=submit]").count() == 0
     expect(page.locator("form.asking")).to_contain_text("You are a viewer.")
 

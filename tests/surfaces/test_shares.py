@@ -11,7 +11,7 @@ import pytest
 import surehold as sh
 from support.runtime import adaptive_plan, records
 from support.service import Running, running, send
-from surehold.session.quotes import describe_left
+from surehold.session.quotes import describe_left, describe_own
 
 COLUMNS = {"age": "int", "bmi": "float", "city": "str"}
 
@@ -46,6 +46,8 @@ def test_a_fresh_analyst_with_a_limit_sees_one_number_everywhere(clinic: Path) -
             answer = session.ask("age > 3")
             assert describe_left(session, answer).startswith(f"{left - 1} answers left")
             assert session.outlook().now.answers == left - 1
+            said = describe_own(session, session.status())
+            assert said == f"{left - 1} answers left at n = 1,000; {session.limit}"
     with sh.open(clinic) as data:
         local = data.session("ann", limit=0.25)
         assert local.outlook().now.answers == local.answers_left(1_000) == left - 1
@@ -88,3 +90,24 @@ def test_the_command(run: Any, clinic: Path) -> None:
     code, _, err = run("reserve", clinic, "ann", "25")
     assert code == 2
     assert "a share of the budget, from 0 to 1" in err
+
+
+def test_the_three_numbers_of_a_quote_have_three_words(clinic: Path) -> None:
+    with sh.open(clinic) as data:
+        quote = data.session().quote(sh.histogram("age", bins=range(0, 101, 5)))
+        assert (quote.price, quote.counts_for) == (2, 21)
+        said = (
+            f"the price of 2 fractions, and reports 21 numbers; {quote.answers_left} answers left"
+        )
+        assert said in str(quote)
+
+
+def test_a_limit_at_the_end_of_a_plan_is_not_the_end_of_the_plan(clinic: Path) -> None:
+    with sh.open(clinic) as data:
+        data.append(records(1_000, data.plan.n))
+        bob = data.session("bob", limit=0.01)
+        bob.ask_many([f"age > {age}" for age in range(bob.answers_left(data.plan.n))])
+        with pytest.raises(sh.BudgetExhausted, match="the limit of analyst 'bob'") as refused:
+            bob.ask("age > 98")
+        assert "the plan is complete" not in str(refused.value)
+        assert data.session("ann").ask("age > 99").round == data.plan.n

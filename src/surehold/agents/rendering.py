@@ -130,7 +130,7 @@ def _meaning(result: Result) -> str:
 
 
 def _cost(results: Sequence[Result]) -> str:
-    """Say what results cost, in answers or, under the surprise guard, in bits."""
+    """Say what results cost, in fractions or, under the surprise guard, in bits."""
     if all(result.recorded for result in results):
         return "nothing now"
     if isinstance(results[0], Outcome):
@@ -139,7 +139,7 @@ def _cost(results: Sequence[Result]) -> str:
     price, charge = sum(one.price for one in new), sum(one.charge for one in new)
     if price == 0:
         return "nothing beyond the answers it follows from"
-    return f"{several(price, 'answer')} ({charge:.4g} of each record's budget)"
+    return f"the price of {several(price, 'fraction')} ({charge:.4g} of each record's budget)"
 
 
 # -------------------------------------------------------------------------------------- quotes

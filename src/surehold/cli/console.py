@@ -218,8 +218,8 @@ def show_watched(watched: Watched, session: Session | RemoteSession, as_json: bo
         click.echo(left)
 
 
-def show_status(status: Status | SurpriseStatus, as_json: bool) -> None:
-    """Print where a dataset stands."""
+def show_status(status: Status | SurpriseStatus, as_json: bool, own: str | None = None) -> None:
+    """Print where a dataset stands, and what is left within the caller's ``own`` limit."""
     if as_json:
         show_json(status.to_dict())
         return
@@ -229,6 +229,8 @@ def show_status(status: Status | SurpriseStatus, as_json: bool) -> None:
         _add_surprise_rows(grid, cast("SurpriseStatus", status))
     else:
         _add_noise_rows(grid, cast("Status", status))
+    if own is not None:
+        grid.add_row("Your limit", own)
     grid.add_row("Ledger", f"{several(status.entries, 'entry')}, head {status.head[:12]}")
     _show(grid)
 

@@ -11,6 +11,7 @@ from surehold.cli import console
 from surehold.cli.place import TOKEN_FILE, Place, dataset_on
 from surehold.cli.types import AS_JSON, COUNT, FILE, HELP, PLACE, check_picture
 from surehold.errors import InvalidInput
+from surehold.session.quotes import describe_own
 
 _BITS = 200  # results whose bits are drawn
 
@@ -22,7 +23,8 @@ _BITS = 200  # results whose bits are drawn
 def status(dataset: Place, as_json: bool) -> None:
     """Show the number of records and answers, and the budget left."""
     with dataset_on(dataset) as opened:
-        console.show_status(opened.status(), as_json)
+        found = opened.status()
+        console.show_status(found, as_json, describe_own(opened, found))
 
 
 @click.command(context_settings=HELP)

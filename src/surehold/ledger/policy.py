@@ -245,7 +245,7 @@ class Policy(Rules):
                 f"the plan is complete: it ends at n = {last:,} and there are {records:,} records",
                 f"while budget is left, you can ask about the first {last:,}: hold({last}), or "
                 f"--round {last}; recorded answers stay free. For what came later, create another "
-                "dataset with a plan of its own",
+                "dataset, with a plan of its own or with the surprise guard, which has no end",
                 records=records,
             )
         return records

@@ -90,9 +90,9 @@ class Quote(Shown):
             return f"refused: {self.reason}"
         cost = "free, as recorded" if self.recorded else f"costs {self.charge:.4g}"
         if self.price > 1:
-            cost += f", as much as {self.price:,} answers"
+            cost += f", the price of {self.price:,} fractions"
         if self.counts_for > self.price:
-            cost += f", and counts for {self.counts_for:,}"
+            cost += f", and reports {self.counts_for:,} numbers"
         width = self.display.get("width")
         return (
             f"{f'{width} ' if width else ''}at n = {self.round:,}, {cost}; "
@@ -108,6 +108,15 @@ def describe_left(session: Any, result: Any) -> str | None:
     # The answer itself says what was left of the plan then, and not what is left for this analyst.
     left = formatting.several(session.answers_left(result.round), "answer")
     return f"{left} left at n = {result.round:,}; {limit or session.budget}"
+
+
+def describe_own(place: Any, status: Any) -> str | None:
+    """What a caller has left within their own limit; None for a custodian, or without a limit."""
+    limit = getattr(place, "limit", None)
+    if limit is None or status.guard == "surprise" or status.round is None:
+        return None if limit is None else str(limit)
+    left = formatting.several(place.answers_left(status.round), "answer")
+    return f"{left} left at n = {status.round:,}; {limit}"
 
 
 def _display_shares(spending: Budget | SpendingLimit) -> dict[str, str]:

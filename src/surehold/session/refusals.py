@@ -60,10 +60,10 @@ def _hint(view: View, room: Room, t: int, forms: Sequence[Form], fits_at: int | 
         single = policy.fits_at(room.filter, t) if room.answers > 0 else None
         if single is not None:
             return f"nothing of this price fits; single answers will again at round {single:,}"
-        if records >= policy.last_round:
+        if records >= policy.last_round and not view.answers_left(t):
             return (
                 "the plan is complete: recorded answers stay free, and new ones need another "
-                "dataset with a plan of its own"
+                "dataset, with a plan of its own or with the surprise guard, which has no end"
             )
         return f"no more answers fit before the plan ends, at n = {policy.last_round:,}"
     if fits_at <= records:

@@ -214,12 +214,12 @@ export class View {
 /** What a quote says under the noise guard, in pairs. */
 function noiseTerms(quote) {
   const { allowed, recorded, price, counts_for: counts, answers_left: left, answers_left_after: after, display } = quote;
-  const cost = recorded ? "free, already answered" : `${several(price, "answer")}${allowed ? `, ${display.charge} of the budget left` : ""}`;
+  const cost = recorded ? "free, already answered" : `the price of ${several(price, "fraction")}${allowed ? `, ${display.charge} of the budget left` : ""}`;
   const rest = recorded || !allowed ? several(left, "answer") : `${count(left)} → ${several(after, "answer")}`;
   return [
     ["Width", display.width ?? "depends on the answers"],
     ["Cost", h("span", { "data-name": "cost" }, cost)],
-    ["Counts for", !recorded && counts > price ? several(counts, "answer") : null],
+    ["Reports", !recorded && counts > price ? several(counts, "number") : null],
     ["Left", `${rest} at n = ${count(quote.round)}`],
   ];
 }

@@ -47,8 +47,8 @@ function guarantee(result) {
 
 function cost(result) {
   if (isOutcome(result)) return `${surpriseOf(result)}; ${result.display.spent} in all until then`;
-  const price = result.price === 0 ? "nothing beyond the answers it is derived from" : `${several(result.price, "answer")} at this round`;
-  return `${price}; ${several(result.answers_left, "answer")} left afterwards`;
+  const price = result.price === 0 ? "nothing beyond the answers it is derived from" : `the price of ${several(result.price, "fraction")} at this round`;
+  return `${price}; ${several(result.answers_left, "answer")} left for all afterwards`;
 }
 
 /** What all answers to a question say together, if that is more than this one says. */
