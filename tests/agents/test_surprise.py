@@ -137,7 +137,7 @@ def test_the_dataset_in_words(host, session):
 
 
 def test_registering(host, session):
-    told = host.call("register", queries=["age > 70", "age > 71"], share=0.01)
+    told = host.call("register", queries=["age > 70", "age > 71"])
     again = session.register(["age > 70", "age > 71"])
     found = [replace(one, new=True).to_dict() for one in again]
     new = [one["new"] for one in told.structured_content["registered"]]
@@ -145,6 +145,16 @@ def test_registering(host, session):
     assert ("registered before" in text_of(told)) == (not all(new))
     error = host.error("register", queries=["age >"])
     assert error["type"] == "InvalidQuery"
+
+
+def test_a_declared_share_is_the_custodians(folder, tmp_path):
+    asked = {"queries": ["age > 72"], "share": 0.01}
+    with over_stdio(folder, log=tmp_path / "here.txt") as host:  # who opens the folder
+        assert not host.call("register", **asked).is_error
+    with serving(folder) as (url, _), over_stdio(url, log=tmp_path / "there.txt") as host:
+        error = host.error("register", **{**asked, "queries": ["age > 73"]})
+        assert error["type"] == "AccessDenied"
+        assert "it takes the role custodian, and yours is analyst" in error["message"]
 
 
 def test_many_select_and_the_transcript(host, session):

@@ -22,7 +22,9 @@ class LocalDesk:
         self.path = path
         self.dataset: Any = Dataset(path)
 
-    def session(self, analyst: str = "ann", limit: float | None = None) -> Any:
+    def session(
+        self, analyst: str = "ann", limit: float | None = None, role: Any = "analyst"
+    ) -> Any:
         return self.dataset.session(analyst, limit=limit, fixed_time=False)  # as the service
 
     def close(self) -> None:
@@ -43,8 +45,10 @@ class RemoteDesk:
     def token(self, analyst: str = "ann", role: Any = "analyst", limit: float | None = None) -> str:
         return self._tokens.create(analyst, role, seconds=None, limit=limit)[1]
 
-    def session(self, analyst: str = "ann", limit: float | None = None) -> Any:
-        token = self.token(analyst, limit=limit)
+    def session(
+        self, analyst: str = "ann", limit: float | None = None, role: Any = "analyst"
+    ) -> Any:
+        token = self.token(analyst, role, limit)
         return self._open.enter_context(sh.connect(self.url, token))
 
     def close(self) -> None:

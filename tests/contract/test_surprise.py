@@ -54,7 +54,7 @@ def test_every_kind_is_answered_and_recorded(full):
 
 
 def test_here_and_there_are_the_same(twins):
-    local, remote = (desk.session() for desk in twins)
+    local, remote = (desk.session(role="custodian") for desk in twins)
     for session in (local, remote):
         session.register(["age > 52"], share=0.1)
     for name, (query, options) in ASKED.items():
@@ -70,13 +70,28 @@ def test_questions_are_registered(desk, session):
     assert (first.claim, second.claim, first.new) == (1, 2, True)
     [again] = session.register([sh.fraction("age > 50")])
     assert again == replace(first, new=False)
-    [third] = session.register(iter(["bmi > 20"]), share=Fraction(1, 2))
+    custodian = desk.session(role="custodian")
+    [third] = custodian.register(iter(["bmi > 20"]), share=Fraction(1, 2))
     assert third.share == 0.5
     assert session.register([]) == ()
     assert session.ask("age > 50").claim == 1
     [held] = session.at(500).register([sh.select(["age > 1", "age > 2"])])
     assert held.claim == 4
     assert desk.dataset.status().claims == 4
+
+
+def test_a_quote_without_a_share_left_says_so(desk, session):
+    desk.session(role="custodian").register(["age > 50"], share=1)
+    quote = session.quote("age > 51")
+    assert not quote.allowed
+    assert quote.width is None
+    assert "all of beta was declared for other claims" in quote.reason
+    assert str(quote).startswith("refused: ")
+    assert (quote.claim, quote.level, quote.least, quote.most) == (None, None, 0.0, 0.0)
+    assert session.quote("age > 50").allowed
+    with pytest.raises(sh.InvalidInput, match="all of beta was declared"):
+        session.ask("age > 51")
+    assert session.ask("age > 50").claim == 1
 
 
 def test_a_limit_in_bits_is_its_analysts(desk):

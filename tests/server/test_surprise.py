@@ -96,14 +96,14 @@ def test_several_and_select(door: Running):
 
 def test_registering(door: Running, tmp_path):
     with made(tmp_path / "twin" / "evals", count=1000, guard="surprise") as twin:
-        session = twin.session("analyst")
+        session, token = twin.session("custodian"), door.token("custodian", "custodian")
         for body in ({"queries": ["age > 50", "bmi > 20"]}, {"queries": ["age > 50", "age > 3"]}):
-            told = post(door, "/v1/register", {**body, "share": 0.25})["registered"]
+            told = post(door, "/v1/register", {**body, "share": 0.25}, token=token)["registered"]
             local = session.register(body["queries"], share=0.25)
             assert told == [one.to_dict() for one in local]
     assert [one["new"] for one in told] == [False, True]
     assert door.dataset.status().claims == 3
-    assert post(door, "/v1/ask", {"query": "age > 50"})["claim"] == 1
+    assert post(door, "/v1/ask", {"query": "age > 50"}, token=token)["claim"] == 1
 
 
 def test_each_registered_question_counts_as_a_request_in_full(tmp_path):
@@ -111,25 +111,49 @@ def test_each_registered_question_counts_as_a_request_in_full(tmp_path):
         made(tmp_path / "evals", count=10, guard="surprise") as dataset,
         running(dataset, Settings(rate=50.0)) as run,
     ):
-        post(run, "/v1/register", {"queries": [f"age > {i}" for i in range(2000)]})
+        token = run.token("custodian")  # who may register any number in a day
+        queries = [f"age > {i}" for i in range(2000)]
+        post(run, "/v1/register", {"queries": queries}, token=token)
         entries = dataset.last_entry
-        got = send(run.url, "POST", "/v1/register", {"queries": ["bmi > 1"]})
+        more = {"queries": ["bmi > 1"]}
+        got = send(run.url, "POST", "/v1/register", more, token=token)
         while "rate limit of 50 requests" in got.json["error"]["message"]:  # which forgives soon
-            got = send(run.url, "POST", "/v1/register", {"queries": ["bmi > 1"]})
+            got = send(run.url, "POST", "/v1/register", more, token=token)
         assert (got.status, got.error) == (429, "RequestRefused")
         assert got.json["error"]["details"]["retry_after"] > 10.0
         assert dataset.last_entry == entries
 
 
-def test_a_caller_with_a_limit_takes_no_share_from_the_others(door: Running):
-    limited, free = door.token(analyst="bob", limit=40), door.token(analyst="eve")
+def test_only_the_custodian_declares_a_share(door: Running):
     body = {"queries": ["age > 50"], "share": 1}
-    got = send(door.url, "POST", "/v1/register", body, token=limited)
-    assert (got.status, got.error) == (403, "AccessDenied")
+    before = send(door.url, "POST", "/v1/register", body)  # while there are no tokens
+    tokens = (door.token(analyst="bob", limit=40), door.token(analyst="eve"))
+    later = (send(door.url, "POST", "/v1/register", body, token=token) for token in tokens)
+    for got in (before, *later):
+        assert (got.status, got.error) == (403, "AccessDenied")
+        assert "it takes the role custodian, and yours is analyst" in got.json["error"]["message"]
+    eve, custodian = door.token(analyst="eve"), door.token("custodian", analyst="cleo")
     assert door.dataset.status().claims == 0
-    post(door, "/v1/register", {"queries": ["age > 50"]}, token=limited)
-    post(door, "/v1/register", {"queries": ["age > 51"], "share": 0.5}, token=free)
+    post(door, "/v1/register", {"queries": ["age > 50"]}, token=eve)
+    post(door, "/v1/register", {"queries": ["age > 51"], "share": 0.5}, token=custodian)
     assert door.dataset.status().claims == 2
+
+
+def test_analysts_register_so_many_a_day(door: Running, monkeypatch):
+    monkeypatch.setattr("surehold.ledger.draft.FREE_A_DAY", 3)
+    eve, custodian = door.token(analyst="eve"), door.token("custodian", analyst="cleo")
+    post(door, "/v1/register", {"queries": ["age > 1", "age > 2"]}, token=eve)
+    post(door, "/v1/register", {"queries": ["2 < age", "age > 1"]}, token=eve)  # known: not counted
+    got = send(door.url, "POST", "/v1/register", {"queries": ["age > 3", "age > 4"]}, token=eve)
+    assert (got.status, got.error) == (429, "RequestRefused")
+    assert "free entries" in got.json["error"]["message"]
+    assert got.json["error"]["details"]["retry_after"] > 0.0
+    assert door.dataset.status().claims == 2  # all of them or none
+    post(door, "/v1/register", {"queries": ["age > 3"]}, token=eve)
+    post(door, "/v1/register", {"queries": [f"age > {i}" for i in range(9)]}, token=custodian)
+    assert door.dataset.status().claims == 9
+    assert post(door, "/v1/ask", {"query": "age > 44"}, token=eve)["claim"] == 10  # it is charged
+    door.dataset.verify()
 
 
 # ---------------------------------------------------------------------------------------- limits

@@ -286,9 +286,12 @@ class Draft(View):
         if self.store.free_entries(analyst, day) >= FREE_A_DAY:
             reason = (
                 f"analyst {analyst!r} has added {FREE_A_DAY:,} free entries to the ledger today "
-                "(keys for recorded answers, results that follow from them, and names)"
+                "(keys for recorded answers, results that follow from them, names and claims)"
             )
-            hint = "ask without a key: a recorded answer is free and needs no entry"
+            hint = (
+                "ask without a key: a recorded answer is free and needs no entry. What is asked is "
+                "claimed by itself"
+            )
             raise RequestRefused(429, reason, hint, (day + 1) * _DAY - now)
         self.store.note_free(analyst, day)
 

@@ -121,6 +121,11 @@ class SurpriseDraft(Draft):
         self.surprise.remember(entry.hash, claim)
         return entry
 
+    def count_free(self, analyst: str) -> dict[str, Any]:
+        """Count a claim that costs nothing among the analyst's free entries; what it says then."""
+        self._take_free(analyst)
+        return {"free": True}
+
     def prepare(self, form: Any, t: int, bill: Mapping[str, Any]) -> None:
         """Register the claim of a question, unless it has one: those of a list come first."""
         if form.claims and self.claim_row(subject_key(subject_of(form, t))) is None:

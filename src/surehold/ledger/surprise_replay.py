@@ -83,6 +83,8 @@ class SurpriseReplay(Replay):
         for name, value in claim.to_dict().items():
             must(body[name] == value, f"its {name} does not follow from the past")
         past.claims[subject_key(about)] = ClaimRow(entry.seq, None)
+        if body.get("free"):
+            self._count_free(body, entry)
         return State(**{**vars(self.state), "book": after.to_dict()})
 
     def _fresh_terms(self, body: dict[str, Any], asking: Asking) -> Terms:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 
 from surehold.errors import InvalidInput, InvalidQuery
@@ -39,9 +40,24 @@ def query_of(text: str) -> Query:
     return read(text, is_recorded())
 
 
+@contextmanager
+def in_words_of(text: str) -> Iterator[None]:
+    """Read what a ledger has: in the words of an earlier version, if it is not canonical now."""
+    with nullcontext() if is_canonical(text) else recorded():
+        yield
+
+
+def is_canonical(text: str) -> bool:
+    """Whether a text is the canonical one of what it asks."""
+    try:
+        return query_of(text).canonical == text
+    except InvalidQuery:
+        return False
+
+
 def recorded_query(text: str) -> Query:
     """A query that was asked before, whose canonical text is the one that the ledger has."""
-    with recorded():
+    with in_words_of(text):
         query = query_of(text)
         assert query.canonical  # written now, and kept
         return query
@@ -68,7 +84,7 @@ def _form_of(text: str, schema: Schema) -> Form:
     query = recorded_query(text)
     if not isinstance(query, Charged):
         raise InvalidInput("the query", "one that is answered from the data", text)
-    with recorded():
+    with in_words_of(text):
         return query.form(schema)
 
 

@@ -249,21 +249,27 @@ class Desk:
     ) -> tuple[Registered, ...]:
         """Claim intervals for questions, and name those of a dashboard; each is one request.
 
-        A declared share is taken from all analysts, so that a caller with a limit has none.
+        A declared share is taken from all analysts, so only the custodian may declare one. Others
+        may register as many questions in a day as they may add other free entries.
         """
+        is_custodian = self._caller.role == "custodian"
+        if share is not None and not is_custodian:
+            reason = (
+                "a declared share of beta is taken from all analysts: it takes the role custodian, "
+                f"and yours is {self._caller.role}"
+            )
+            raise AccessDenied(reason, "register without a share, or ask the custodian", 403)
         if isinstance(queries, Dashboard):
             for one in queries:
                 self._service.weigh(self._caller, len(one.question))
         asked = queries if isinstance(queries, Dashboard) else self._parse_all(queries)
-        if share is not None and self._session.limit is not None:
-            reason = "a declared share is taken from all analysts, and your spending is limited"
-            raise AccessDenied(reason, "register without a share", 403)
         self._service.count_claims(self._caller, len(asked))
         if isinstance(asked, Dashboard):
             self._service.rates.owe(self._caller.name, len(asked) - 1)
         else:
             self._owe(asked)
-        return self._session.register(asked, share=share, tables=tables)
+        counted = not is_custodian
+        return self._session.register(asked, share=share, tables=tables, is_counted=counted)
 
     def _parse_all(self, queries: Sequence[Query | str]) -> list[Query]:
         if not 1 <= len(queries) <= MOST_QUERIES:

@@ -198,6 +198,7 @@ class Session(Overview):
         *,
         share: object = None,
         tables: Mapping[str, Any] | None = None,
+        is_counted: bool = False,
     ) -> tuple[Registered, ...]:
         """Claim intervals for questions now, to be asked at any time; it costs nothing.
 
@@ -206,7 +207,9 @@ class Session(Overview):
 
         Under the surprise guard an interval is as wide as what was spent when it was claimed
         demands: what is registered early stays narrow for ever. With a ``share`` of beta, from what
-        is left of it, those that are new have equal parts of it.
+        is left of it, those that are new have equal parts of it: the custodian's decision, as it is
+        taken from all analysts. A service sets ``is_counted`` for other callers, whose claims then
+        count as free entries, of which an analyst may add a number each day.
         """
         names: list[KeptName] = []
         if isinstance(queries, Dashboard):
@@ -221,10 +224,11 @@ class Session(Overview):
                 for one in asked
             ]
             return register_names(self._ledger, names, forms, self.analyst)
-        from surehold.session.surprise_admission import register  # loads SciPy
+        from surehold.session.surprise_admission import Registering, register  # loads SciPy
 
         questions = [self._questions.question(query, None) for query in asked]
-        return register(self._ledger, questions, self.analyst, self._held, share, names)
+        registering = Registering(self.analyst, self._held, share, is_counted)
+        return register(self._ledger, questions, registering, names)
 
     def watch(self, questions: Sequence[str] | None = None) -> Watched:
         """Ask the questions of the dashboard, all or those of some names, at the present round.

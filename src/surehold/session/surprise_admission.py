@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from surehold.checks import check_fraction
-from surehold.errors import BudgetExhausted, NotReady
+from surehold.errors import BudgetExhausted, InvalidInput, NotReady
 from surehold.ledger.draft import Draft
 from surehold.ledger.entries import Entry
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.names import KeptName
 from surehold.ledger.surprise_draft import (
     SurpriseDraft,
+    Terms,
     asking_of_entry,
     claim_of,
     kept_terms,
@@ -167,6 +168,15 @@ class SurpriseAdmission(Admission):
         hint = "expect an outcome, or ask for a verdict: that costs less; recorded answers are free"
         return BudgetExhausted(to_bits(most), to_bits(max(left, 0)), t, None, None, hint, what)
 
+    def _terms(self, asking: Asking, t: int) -> tuple[Terms | None, str | None]:
+        """The terms that a question would have; or why it has none: no share of beta is left."""
+        try:
+            return terms_of(self._ledger, asking, t), None
+        except InvalidInput as error:
+            if error.parameter != "share":
+                raise
+            return None, str(error)
+
     def quote(self, query: Query, questions: Sequence[Question], held: int | None) -> SurpriseQuote:
         """What a query would cost now, and how wide its interval would be."""
         ledger, [question] = self._ledger, questions
@@ -181,12 +191,16 @@ class SurpriseAdmission(Admission):
                 reason, more = str(error), error.numbers.get("more_records")
             asked = (asking.canonical, t)
             found = self._sufficient(ledger.find([asked]), [asked], [question], [None])
-            terms, left = terms_of(ledger, asking, t), self._left(ledger)
-            recorded = asked in found.answers
-            least, most = (0, 0) if recorded else (terms.least, terms.most)
-            if reason is None and left is not None and most > left:
-                reason = str(self._refusal(ledger, t, most, left))
-            claim = terms.claim
+            left, recorded = self._left(ledger), asked in found.answers
+            terms, refused = self._terms(asking, t)
+            claim, least, most = None, 0, 0
+            width: float | None = None
+            if terms is not None:
+                claim, width = terms.claim, asking.forecast(terms.menu, terms.claim, t)
+                least, most = (0, 0) if recorded else (terms.least, terms.most)
+                if left is not None and most > left:
+                    refused = str(self._refusal(ledger, t, most, left))
+            reason = reason or refused
             return SurpriseQuote(
                 query=query.canonical,
                 round=t,
@@ -194,7 +208,7 @@ class SurpriseAdmission(Admission):
                 level=None if claim is None else asking.level(claim, t).nats,
                 least=to_bits(least),
                 most=to_bits(most),
-                width=asking.forecast(terms.menu, claim, t),
+                width=width,
                 spent=to_bits(ledger.state.spent),
                 allowed=reason is None,
                 recorded=recorded,
@@ -204,22 +218,29 @@ class SurpriseAdmission(Admission):
             )
 
 
+class Registering(NamedTuple):
+    """Who registers, at what round if one is held, with what share, and whether it is counted."""
+
+    analyst: str
+    held: int | None
+    share: object
+    is_counted: bool
+
+
 def register(
     ledger: Ledger,
     questions: Sequence[Question],
-    analyst: str,
-    held: int | None,
-    share: object,
+    how: Registering,
     names: Sequence[KeptName] = (),
 ) -> tuple[Registered, ...]:
     """Register questions that have no claim yet, all at the same past, and name them."""
-    declared = None
-    if share is not None:
-        declared = check_fraction("share", share, "above 0 and up to 1", lambda x: 0 < x <= 1)
+    declared, analyst = None, how.analyst
+    if how.share is not None:
+        declared = check_fraction("share", how.share, "above 0 and up to 1", lambda x: 0 < x <= 1)
     found = []
     with ledger.writing() as draft:
         assert isinstance(draft, SurpriseDraft)
-        t = ledger.rules.nearest_round(held or draft.state.records)
+        t = ledger.rules.nearest_round(how.held or draft.state.records)
         new = [q for q in _distinct(questions, t) if _row(draft, _asking(q), t) is None]
         each = None
         if declared is not None and new:
@@ -229,6 +250,7 @@ def register(
             asking = _asking(question)
             if asking.claims:
                 bill = {"query": question.query.text, "analyst": analyst}
+                bill |= draft.count_free(analyst) if how.is_counted else {}
                 at = t if asking.is_one_round else None
                 draft.add_claim(asking, at, bill, None if each is None else each * asking.claims)
         fresh = {_asking(question).canonical for question in new}

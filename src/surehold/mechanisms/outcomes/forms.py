@@ -43,8 +43,8 @@ from surehold.queries import (
     query_of,
 )
 from surehold.queries.auc import Classes, ModelRanking
-from surehold.queries.normal_form import recorded
 from surehold.queries.parser import join
+from surehold.queries.query_text import in_words_of
 from surehold.queries.statistical import Statistical
 
 _PLAIN = Expectation()
@@ -53,7 +53,7 @@ _PLAIN = Expectation()
 @lru_cache(maxsize=4096)
 def asking_of(text: str, schema: Schema, asked: Expectation = _PLAIN) -> Asking:
     """The question of a query that was asked before, from its canonical text."""
-    with recorded():
+    with in_words_of(text):
         return ask_for(query_of(text), schema, asked)
 
 

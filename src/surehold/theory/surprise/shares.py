@@ -52,7 +52,7 @@ class Shares:
     def default(self) -> tuple[Fraction, Shares]:
         """The share of the next claim that has none declared, and what is left then."""
         if not self.left:
-            hint = "everything was declared for other claims"
+            hint = "all of beta was declared for other claims; ask what was registered"
             raise InvalidInput("share", "declared for this claim", "not declared", hint)
         share = self.left / (self.defaults + 1 + self.expected)
         return share, Shares(self.expected, self.defaults + 1, self.left - share)
