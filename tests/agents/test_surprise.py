@@ -71,6 +71,8 @@ def test_there_is_a_tool_to_register(host):
             "ask",
             "ask_many",
             "select",
+            "submit",
+            "score",
             "transcript",
         ),
     )

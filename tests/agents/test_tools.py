@@ -21,7 +21,7 @@ QUESTIONS = {
     "select": "select(highest, 16, age > 20, age > 50)",
 }
 FREE = ("describe", "budget", "quote", "transcript")
-CHARGED = ("register", "watch", "ask", "ask_many", "select")
+CHARGED = ("register", "watch", "submit", "ask", "ask_many", "select", "score")
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +55,8 @@ def test_there_are_these_tools(host):
         "ask",
         "ask_many",
         "select",
+        "submit",
+        "score",
         "transcript",
     )
 
@@ -76,7 +78,7 @@ def test_no_tool_says_where_the_dataset_lies(host, folder):
     assert host.told("budget")["status"]["name"] == "clinic"
 
 
-@pytest.mark.parametrize("name", CHARGED[2:])
+@pytest.mark.parametrize("name", CHARGED[3:])
 def test_whoever_is_charged_was_told(host, name):
     said = " ".join(host.tools()[name].description.split())
     for words in (

@@ -78,10 +78,10 @@ def test_of_predictions(metric):
 
 
 def test_the_column_of_predictions():
-    assert prediction_in(["id", "said"], "id") == "said"
-    assert prediction_in(["id", "x", "answer"], "id") == "answer"
+    assert prediction_in(["said"]) == "said"
+    assert prediction_in(["x", "answer"]) == "answer"
     with pytest.raises(sh.InvalidInput, match="which of x, y is the prediction"):
-        prediction_in(["id", "x", "y"], "id")
+        prediction_in(["x", "y"])
 
 
 def test_the_command_knows_the_same():

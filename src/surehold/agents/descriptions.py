@@ -93,6 +93,17 @@ Ask several questions at one round, all or none, in one pass. Faster than one by
 cost. Use it where the questions do not depend on each other's answers.
 
 {_RULES}""",
+    "submit": """\
+Submit what your system said about the records whose ids you know, to be scored or asked about: \
+"run-17".answer = label. Free; it reads no record and reports nothing of them. Rows are a fixed \
+function of the id: submit each run once, whole. Only predictions that were made without the \
+labels mean anything.""",
+    "score": f"""\
+Score submitted predictions against a column that you cannot see, over the records that they \
+cover: later records have none, and do not count. A missing prediction for an id that you \
+submitted counts as wrong. The same predictions again are free.
+
+{_RULES}""",
     "select": f"""\
 Choose the best of several candidates at one price, however many there are: which rule, model or \
 threshold has the lowest loss or the highest score. It names the candidate and gives no value; \

@@ -19,6 +19,7 @@ from surehold.session import (
     Choice,
     Estimate,
     Fitted,
+    KeptTable,
     LadderOutcome,
     NoisyResult,
     Outcome,
@@ -140,6 +141,16 @@ def _cost(results: Sequence[Result]) -> str:
     if price == 0:
         return "nothing beyond the answers it follows from"
     return f"the price of {several(price, 'fraction')} ({charge:.4g} of each record's budget)"
+
+
+def of_table(kept: KeptTable) -> str:
+    """Say how submitted predictions are named in queries."""
+    columns = ", ".join(quoted(name) for name in kept.columns)
+    return (
+        f"kept {several(kept.rows, 'row')} as {quoted(kept.name)}, with the columns {columns}\n"
+        f'score them, or ask about them: "{kept.name}".COLUMN in any query\n'
+        "this was free and touched no record"
+    )
 
 
 # -------------------------------------------------------------------------------------- quotes

@@ -105,5 +105,13 @@ it, quote the text select(lowest, 1, QUERY, QUERY, ...), which is free.
 {_COST} {noise.KEY}
 
 {_REFUSAL}""",
+    "submit": noise.TEXTS["submit"],
+    "score": f"""\
+Score submitted predictions against a column that you cannot see, over the records that they \
+cover: later records have none, and do not count. A missing prediction for an id that you \
+submitted counts as wrong. The same predictions again are free; with at_least you learn only \
+whether they pass, which costs few bits.
+
+{_RULES}""",
     "transcript": noise.TEXTS["transcript"],
 }

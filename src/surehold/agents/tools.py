@@ -27,12 +27,14 @@ from surehold.agents.arguments import (
 from surehold.display import Shown
 from surehold.errors import InvalidInput
 from surehold.queries import Dashboard, Query
+from surehold.queries.metrics import MetricName, score_table
 from surehold.queries.selection import USUAL_PRICE
 from surehold.server.schemas import AnyOutcome, Claimed, NoisyResult
 from surehold.server.service import ANYBODY, Caller, Desk, Service
 from surehold.session import (
     BitsLimit,
     Choice,
+    KeptTable,
     Outlook,
     Quote,
     Registered,
@@ -76,6 +78,14 @@ class Guest:
     def of(cls, service: Service, caller: Caller, note: Note = lambda tool, outcome: None) -> Guest:
         """Return the guest for a caller of a service."""
         return cls(service.session(caller), caller, service, note)
+
+    def keep_table(self, rows: list[dict[str, Any]], name: str | None) -> KeptTable:
+        """Keep a side table, within the limits of a service."""
+        if self._service is None:
+            return self.session.keep_table(rows, name)
+        size = sum(len(str(row)) for row in rows)
+        with self._service.uploads.one(self.caller.name):
+            return self._service.keep_table(self.caller, rows, size, name)
 
     def at(self, t: int | None) -> Desk | Session | RemoteSession:
         """Return where the guest quotes and asks, at a round or following the data."""
@@ -388,6 +398,61 @@ class Select(Asking):
         return self._ask(guest, asked)
 
 
+class Submit(Tool):
+    """Submit predictions (free)."""
+
+    name = "submit"
+    gives: ClassVar[Any] = {"noise": KeptTable, "surprise": KeptTable}
+    spends = True
+
+    rows: list[dict[str, Any]] = Field(
+        min_length=1,
+        description="One object for each id: the dataset's id column, and what your system said, "
+        'such as {"item": "q17", "answer": "cat"}.',
+    )
+    called: str | None = Field(
+        default=None, description="What to call them, for good: a name that is new, such as run-17."
+    )
+
+    def _run(self, guest: Guest) -> Outcome:
+        kept = guest.keep_table(self.rows, self.called)
+        return Outcome(kept.to_dict(), rendering.of_table(kept))
+
+
+class Score(Expected, Asking):
+    """Score submitted predictions (charged)."""
+
+    name = "score"
+    gives: ClassVar[Any] = Ask.gives
+
+    table: str = Field(description="The name that submit returned.")
+    target: str = Field(description="The column that they predict, or a condition.")
+    metric: MetricName = Field(default="accuracy", description="accuracy if left out.")
+    prediction: str | None = Field(
+        default=None, description="The column of the predictions, if there are several."
+    )
+    positive: str | float | bool | None = Field(
+        default=None, description="The positive label, for precision and recall."
+    )
+    low: float | None = Field(default=None, description="Where numbers are cut off, for mae, mse.")
+    high: float | None = Field(default=None, description="Where numbers are cut off above.")
+    at_least: float | None = Field(
+        default=None, description="Only learn whether the score is at least this: pass or fail."
+    )
+
+    def _run(self, guest: Guest) -> Outcome:
+        kept = next((one for one in guest.session.tables if one.name == self.table), None)
+        if kept is None:
+            raise InvalidInput("table", "one that was submitted", self.table, "call submit first")
+        about = self.model_dump(
+            include={"metric", "target", "prediction", "positive", "low", "high"}
+        )
+        asked = score_table(name=kept.name, columns=tuple(kept.columns), **about)
+        if self.at_least is not None:
+            asked = queries.gate(asked, at_least=self.at_least)
+        return self._ask(guest, asked)
+
+
 class Transcript(Tool):
     """What was asked so far."""
 
@@ -420,7 +485,10 @@ INSTRUCTIONS = {
     "noise": descriptions.INSTRUCTIONS,
     "surprise": surprise_descriptions.INSTRUCTIONS,
 }
-_ALL = (Describe, Budget, QuoteTool, Register, Watch, Ask, AskMany, Select, Transcript)
+_ALL = (
+    *(Describe, Budget, QuoteTool, Register, Watch, Ask, AskMany, Select),
+    *(Submit, Score, Transcript),
+)
 TOOLS: dict[str, dict[str, type[Tool]]] = {
     guard: {tool.name: tool for tool in _ALL if guard in tool.gives} for guard in TEXTS
 }

@@ -188,18 +188,15 @@ def _of_model(file: Path, features: str | None, about: dict[str, Any]) -> Callab
 
 def _of_table(file: Path, prediction: str | None, about: dict[str, Any]) -> Callable[..., Any]:
     """Return what builds the query about predictions, which are kept under their name."""
-    from surehold.queries import Schema
-    from surehold.queries.metrics import prediction_in, score_predictions
+    from surehold.queries.metrics import score_table
 
     positive = about["positive"] or [None]
     del about["most"]
 
     def build(session: Any, name: str | None) -> Any:
         kept = session.keep_table(file, name)
-        id = Schema.of(session.columns).id
-        column = prediction or prediction_in(tuple(kept.columns), str(id))
-        scored = {**about, "positive": positive[0]}
-        return score_predictions(table=kept.name, prediction=column, **scored)
+        scored = {**about, "prediction": prediction, "positive": positive[0]}
+        return score_table(name=kept.name, columns=tuple(kept.columns), **scored)
 
     return build
 

@@ -191,13 +191,20 @@ _OF_PREDICTIONS: Mapping[str, Callable[[Predictions], Query]] = {
 }
 
 
-def prediction_in(columns: Sequence[str], id: str) -> str:
+def score_table(
+    metric: str, name: str, columns: Sequence[str], prediction: str | None, **options: Any
+) -> Query:
+    """The query for a metric of a kept table, whose id is the first of its columns."""
+    column = prediction_in(columns[1:]) if prediction is None else prediction
+    return score_predictions(metric, table=name, prediction=column, **options)
+
+
+def prediction_in(columns: Sequence[str]) -> str:
     """The column of a table that holds predictions: the only one, or the one that says so."""
-    others = [name for name in columns if name != id]
-    if len(others) == 1:
-        return others[0]
+    if len(columns) == 1:
+        return columns[0]
     for name in ("prediction", "answer", "predicted", "score"):
-        if name in others:
+        if name in columns:
             return name
-    required = f"given: which of {', '.join(others)} is the prediction (--prediction)"
+    required = f"given: which of {', '.join(columns)} is the prediction (--prediction)"
     raise InvalidInput("the prediction", required, None)

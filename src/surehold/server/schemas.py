@@ -17,7 +17,7 @@ from surehold.planning import ComparisonRow
 from surehold.queries import Dashboard, Query
 from surehold.queries.dashboard import LONGEST_NAME, LONGEST_UNIT, MOST_QUESTIONS
 from surehold.queries.lexer import LONGEST_QUERY
-from surehold.queries.metrics import MetricName, score
+from surehold.queries.metrics import MetricName, score, score_table
 from surehold.queries.selection import USUAL_PRICE
 from surehold.server.service import MOST_QUERIES
 from surehold.session import (
@@ -119,11 +119,31 @@ class Score(Body):
         return score(content, **self.model_dump(exclude={"model"}))
 
 
+class ScoreTable(Body):
+    """A question about predictions in an uploaded side table, like `surehold score`."""
+
+    metric: MetricName
+    table: str = Field(description="The name, or hash, of the upload.", max_length=100)
+    target: str = Field(max_length=10_000)
+    prediction: str | None = Field(default=None, max_length=128)
+    positive: str | bool | int | Finite | None = None
+    classes: list[str | bool | int | float] | None = Field(default=None, max_length=10_000)
+    low: Finite | None = None
+    high: Finite | None = None
+    bins: int = Field(default=10, ge=1, le=1000)
+
+    def query(self, dataset: Dataset) -> Query:
+        """Return the corresponding query."""
+        kept = dataset.table(self.table)
+        options = self.model_dump(exclude={"table"})
+        return score_table(name=kept.name, columns=tuple(kept.columns), **options)
+
+
 Asked = Annotated[
-    str | Score,
+    str | Score | ScoreTable,
     Field(
         description="A query of the language, such as `age > 65` or `mean(bmi, 10, 60)`, or one "
-        "about a model."
+        "about a model or predictions."
     ),
 ]
 
@@ -140,7 +160,7 @@ def one_key(header: str | None, body: str | None) -> str | None:
     return body if header is None else header
 
 
-def _query(asked: str | Score, dataset: Dataset) -> Query:
+def _query(asked: str | Score | ScoreTable, dataset: Dataset) -> Query:
     return dataset.query(asked) if isinstance(asked, str) else asked.query(dataset)
 
 

@@ -15,7 +15,7 @@ from anyio import CapacityLimiter
 from starlette.concurrency import run_in_threadpool
 
 from surehold.display import Shown
-from surehold.errors import AccessDenied, InvalidInput, SureholdError
+from surehold.errors import AccessDenied, InvalidInput, RequestRefused, SureholdError
 from surehold.queries import Dashboard, Query, Select
 from surehold.server.limits import Rates, Turns
 from surehold.server.settings import Settings
@@ -23,6 +23,7 @@ from surehold.server.tokens import ROLES, Role, Token, TokenBook
 from surehold.session import (
     BitsLimit,
     Dataset,
+    KeptTable,
     Quote,
     Registered,
     Result,
@@ -180,6 +181,19 @@ class Service:
         """Rate limit what is registered, in full: it is free, and the ledger grows by it."""
         self._claims.take(caller.name)
         self._claims.owe(caller.name, count - 1)
+
+    def keep_table(
+        self, caller: Caller, source: Any, size: int, name: str | None, default: str | None = None
+    ) -> KeptTable:
+        """Keep a side table of about ``size`` bytes for a caller, within the limits."""
+        most, tables = self.settings.shelf_bytes, self.settings.tables
+        with self.shelving:  # two may fit one by one and not together
+            kept, count = self.dataset.tables_size
+            if kept + size > most or count >= tables:
+                reason = f"there would be more than {tables:,} tables, or {most:,} bytes of them"
+                raise RequestRefused(413, reason, "ask the custodian to remove some")
+            named = {"default": default or "table", "analyst": caller.analyst}
+            return self.dataset.keep_table(source, name, **named)
 
     # ---------------------------------------------------------------------------------- verifying
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Literal
 
 from surehold import formatting
@@ -13,6 +14,7 @@ from surehold.display import Shown
 from surehold.errors import InvalidInput
 from surehold.queries.side_tables import show_names
 
+_NONE: Mapping[str, str] = MappingProxyType({})
 _SHOWN_CELLS = 200
 _LISTED = 12
 _LONGEST = 500
@@ -44,7 +46,7 @@ class Result(Shown):
     entry: int
     key: str | None
     recorded: bool
-    names: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    names: Mapping[str, str] = field(default_factory=lambda: _NONE, kw_only=True)
     among: tuple[str, ...] = field(default=(), kw_only=True)
     display: Mapping[str, str | tuple[str, ...]] = field(init=False, compare=False)
 

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from surehold.errors import RequestRefused
 from surehold.server.auth import ANALYST, Called, GuardedRoute, Served
 from surehold.server.body import JSON, check_length, check_type
 from surehold.server.routes.append import FORMATS, content_types, hidden_path, read_list, spool
@@ -54,12 +53,6 @@ async def keep_table(
 def _keep(
     service: Service, caller: Caller, path: Path, name: str | None, default: str | None
 ) -> KeptTable:
-    most, tables = service.settings.shelf_bytes, service.settings.tables
     source: Any = read_list(path) if path.suffix == ".json" else path
-    with service.shelving, hidden_path(path):  # two may fit one by one and not together
-        size, count = service.dataset.tables_size
-        if size + path.stat().st_size > most or count >= tables:
-            reason = f"there would be more than {tables:,} side tables, or {most:,} bytes of them"
-            raise RequestRefused(413, reason, "ask the custodian to remove some")
-        named = {"default": default or "table", "analyst": caller.analyst}
-        return service.dataset.keep_table(source, name, **named)
+    with hidden_path(path):
+        return service.keep_table(caller, source, path.stat().st_size, name, default)

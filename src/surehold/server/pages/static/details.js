@@ -15,7 +15,7 @@ export function details(result, range, history = null) {
   return [
     h("h2", { id: "answer-title", tabindex: "-1" }, `Answer ${count(result.entry)}`),
     result.title && h("p", { class: "title" }, result.title),
-    h("pre", { class: "query", tabindex: "0", role: "region", "aria-label": "Query" }, result.query),
+    h("pre", { class: "query", tabindex: "0", role: "region", "aria-label": "Query" }, result.display.query ?? result.query),
     h("p", { class: "answer-line" }, h("b", {}, value), width && ` ${width}`, interval && h("span", { class: "ends" }, ` ${interval}`)),
     result.cells ? cells(result) : strip(result, range),
     history,
@@ -23,6 +23,8 @@ export function details(result, range, history = null) {
     terms([
       ["Guarantee", guarantee(result)],
       ["Round", `${count(result.round)} records`],
+      ["About", result.among?.length ? `the records that ${result.among.join(" and ")} ${result.among.length > 1 ? "cover" : "covers"}` : null],
+      ["Hashes", Object.keys(result.names ?? {}).length ? h("code", { class: "long" }, Object.entries(result.names).map(([hash, name]) => `${name} = ${hash}`).join(", ")) : null],
       ["Width", parts && `${width} (${parts})`],
       ["Reported", result.kind === "number" && result.cell && `over these records, from ${result.cell[0]} to ${result.cell[1]}`],
       ["With earlier answers", combined(result)],

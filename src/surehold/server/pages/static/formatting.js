@@ -25,7 +25,7 @@ export function moment(iso) {
  */
 export function queryLine(result, longest = LONGEST) {
   if (result.title) return result.title;
-  let text = result.query;
+  let text = result.display?.query ?? result.query; // names in place of hashes
   if (/^fraction\(.*\)$/s.test(text)) text = text.slice(9, -1);
   return shorten(text.replace(/'(\w+:\w{8})\w{56}'/g, "$1"), longest);
 }

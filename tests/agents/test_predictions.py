@@ -1,0 +1,58 @@
+"""Agents submit predictions, and have them scored, under both guards and through both doors."""
+
+from __future__ import annotations
+
+import pytest
+
+import surehold as sh
+from support.runtime import GUARDS, guarded
+from surehold.agents.tools import TOOLS, Guest
+from surehold.errors import InvalidInput
+from surehold.server.service import ANYBODY, Service
+from surehold.server.settings import Settings
+from surehold.session.dataset import Dataset
+
+ROWS = [{"item": f"q{i}", "answer": "cat"} for i in range(1500)]
+
+
+@pytest.fixture(params=[(guard, is_served) for guard in GUARDS for is_served in (True, False)])
+def guest(request, tmp_path):
+    guard, is_served = request.param
+    columns = {"item": "str", "label": "str"}
+    sh.create(tmp_path / "evals", columns=columns, id="item", **guarded(guard)).close()
+    with Dataset(tmp_path / "evals") as dataset:
+        dataset.append({"item": f"q{i}", "label": "cat" if i % 3 else "dog"} for i in range(2000))
+        service = Service(dataset, Settings(fixed_time=False))
+        yield Guest.of(service, ANYBODY) if is_served else Guest(dataset.session())
+
+
+def call(guest, tool, **given):
+    return TOOLS[guest.session.guard][tool].call(guest, given)
+
+
+def test_submitted_and_scored(guest):
+    kept = call(guest, "submit", rows=ROWS, called="run-17")
+    assert (kept.values["name"], kept.values["rows"]) == ("run-17", 1500)
+    assert '"run-17".COLUMN' in kept.text
+    scored = call(guest, "score", table="run-17", target="label")
+    assert scored.values["among"] == ["run-17"]
+    low, high = scored.values.get("interval") or (scored.values["low"], scored.values["high"])
+    assert low <= 2 / 3 <= high
+    assert "of the records that run-17 covers" in scored.text
+    assert "table:" not in scored.text
+    asked = call(guest, "ask", query='"run-17".answer = label')
+    assert asked.values["entry"] == scored.values["entry"]
+    gated = call(guest, "score", table="run-17", target="label", at_least=0.01)
+    assert gated.values["verdict"] in ("pass", "undecided")
+    recall = call(guest, "score", table="run-17", target="label", metric="recall", positive="cat")
+    assert recall.values["range"] == [0.0, 1.0] or recall.values["range"] == (0.0, 1.0)
+
+
+def test_refused(guest):
+    with pytest.raises(InvalidInput, match="call submit first"):
+        call(guest, "score", table="run-17", target="label")
+    with pytest.raises(InvalidInput, match="which identifies the records"):
+        call(guest, "submit", rows=[{"answer": "cat"}])
+    with pytest.raises(InvalidInput, match="different in each row"):
+        call(guest, "submit", rows=[ROWS[0], ROWS[0]])
+    assert guest.session.tables == ()
