@@ -361,3 +361,25 @@ def test_calibration_knows_side_tables_and_reads_no_record(dataset, monkeypatch)
     other = session._questions.query("q.says = ill", session._bring({"q": predictions(0.91)}))
     quick.seconds([part.form(dataset._data.schema).source for part in other.parts], N)
     assert quick.trials <= trials + 2  # a table of about the same size is of the same kind
+
+
+def test_a_table_that_covers_everything_costs_and_is_as_wide_as_a_column(tmp_path):
+    """Under the surprise guard it is expected to; a table that does not costs more."""
+    whole, part = predictions(1.0), predictions(0.5)
+    with filled(tmp_path / "evals", "surprise") as dataset:
+        ask = {"expect": 0.78, "within": 0.02, "doubt": 0.05}
+        s = dataset.session("ann")
+        covered = s.ask("p.answer = label", tables={"p": whole}, **ask)
+        assert covered.surprise == pytest.approx(0.148, abs=0.001)  # twice -log2(19/20)
+        quoted = s.quote("p.answer <> label", tables={"p": whole}, expect=0.22, within=0.02)
+        assert quoted.width is not None
+        assert s.ask("p.answer = label", tables={"p": part}, **ask).surprise > 8
+        assert dataset.verify().recomputed == 2
+    rows = [record(i) for i in range(N)]
+    answers = dict(whole.select("item", "answer").rows())
+    columns = {**COLUMNS, "right": "bool"}
+    with sh.create(tmp_path / "column", columns=columns, **guarded("surprise")) as dataset:
+        right = [{**row, "right": answers[row["item"]] == row["label"]} for row in rows]
+        dataset.append(right)
+        known = dataset.session("ann").ask("right", **ask)
+        assert (covered.low, covered.high) == (known.low, known.high)

@@ -44,17 +44,30 @@ def is_covered(table: SideTable) -> Expression:
     return Not(IsNull(Column(table.covering)))
 
 
+def is_coverage(given: Expression) -> bool:
+    """Whether a condition says nothing but that side tables have the record."""
+    return len(_tables_covering(given)) == len(_conjuncts(given))
+
+
 def covered_by(query: Query) -> tuple[str, ...]:
     """The references of the tables whose records a query is about; none if it is about all."""
     if isinstance(query, Gate):
         return covered_by(query.query)
     if not isinstance(query, Rate):
         return ()
-    given = query.given
-    parts = given.parts if isinstance(given, Connective) and given.operator == "and" else (given,)
+    return _tables_covering(query.given)
+
+
+def _tables_covering(given: Expression) -> tuple[str, ...]:
     found = []
-    for part in parts:
+    for part in _conjuncts(given):
         match part:
             case Not(IsNull(Column(name))) if QUALIFIER in name:
                 found.append(split(name)[0])
     return tuple(found)
+
+
+def _conjuncts(given: Expression) -> tuple[Expression, ...]:
+    if isinstance(given, Connective) and given.operator == "and":
+        return given.parts
+    return (given,)

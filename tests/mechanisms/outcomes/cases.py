@@ -125,6 +125,8 @@ class Case:
     number: Callable[[list[Row]], Any] | None = None
     takes_within: bool = True
     takes_doubt: bool = True
+    is_coverage: bool = False
+    """Whether its condition is taken for that of a side table which covers all records."""
 
 
 NUMBERS = (0, "0.5", 1, "0.98", "1/3")
@@ -145,6 +147,8 @@ CASES = {
     "statistic": Case(sh.statistic("youth"), NUMBERS),
     "rate": Case(RATE, NUMBERS, rate),
     "conditional mean": Case("rate(bmi, ill, 0, 50)", (0, 25, 50)),
+    "coverage": Case(RATE, NUMBERS, rate, is_coverage=True),
+    "mean among covered": Case("rate(bmi, ill, 0, 50)", (0, 25, 50), is_coverage=True),
     "area": Case("auc(age, ill)", NUMBERS, area),
     "difference": Case(DIFFERENCE, (), difference, takes_within=False, takes_doubt=False),
     "difference of means": Case("difference(mean(bmi, 0, 50), mean(age, 0, 50))", (-50, 0, 10)),

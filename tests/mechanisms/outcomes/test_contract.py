@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -29,7 +30,7 @@ from surehold.theory.surprise.intervals import fraction_interval, mean_interval
 from surehold.theory.surprise.menus.cells import Cell
 from surehold.theory.surprise.menus.lengths import EndsMenu
 from surehold.theory.surprise.menus.numbers import NumberMenu
-from surehold.theory.surprise.menus.records import RecordMenu
+from surehold.theory.surprise.menus.records import ALL
 from surehold.theory.surprise.menus.tables import TableMenu
 from surehold.theory.surprise.menus.verdicts import GateMenu
 from surehold.theory.surprise.prices import price
@@ -63,6 +64,10 @@ def options(draw: Any, case: Case) -> Expectation:
     return Expectation.of(expect, within, doubt)
 
 
+def asked_as(case: Case, asking: Asking) -> Asking:
+    return replace(asking, is_coverage=True) if case.is_coverage else asking
+
+
 @st.composite
 def asks(draw: Any, *names: str) -> Asked:
     """A question at a round, with a claim and a past of any kind."""
@@ -72,7 +77,7 @@ def asks(draw: Any, *names: str) -> Asked:
     query = case.query if not isinstance(case.query, str) else query_of(case.query)
     resolved = dataset.session("ann")._questions.query(query)
     schema = dataset._ledger.schema
-    asking = forms.ask_for(resolved, schema, draw(options(case)))
+    asking = asked_as(case, forms.ask_for(resolved, schema, draw(options(case))))
     spent = draw(st.sampled_from((0, 7, 3 * NAT, 40 * NAT)))
     first = t if asking.is_one_round else draw(st.none() | st.integers(1, MOST) | st.just(t))
     claim = None
@@ -82,7 +87,7 @@ def asks(draw: Any, *names: str) -> Asked:
     known = last = None
     past = draw(st.sampled_from(("nothing", "known", "last"))) if asking.is_number else "nothing"
     if past != "nothing":
-        before = forms.ask_for(resolved, schema, draw(options(case)))
+        before = asked_as(case, forms.ask_for(resolved, schema, draw(options(case))))
         at = t if past == "known" or asking.is_one_round else draw(st.integers(1, MOST))
         told = Terms(before, at, claim, 1, before.menu(Past(at, claim, None, None, BOOK.doubt)))
         body = told.body(dataset._data.exact(before.sources, at))
@@ -107,12 +112,13 @@ def outcomes_of(terms: Terms) -> Iterator[Any]:
             listed = read_menu(NumberMenu, menu)
             yield from range(listed.first, listed.last + 1)
         case RateAsking():
-            known, count = menu["records"], len(set(map(RecordMenu(t).outcome, range(t + 1))))
-            for cell in range(count) if known is None else [known]:
+            known, records = menu["records"], asking._records(t)
+            cells = sorted(set(map(records.outcome, range(t + 1))))
+            for cell in cells if known is None else [known]:
                 if not cell:
                     yield [0]
                     continue
-                at_least = RecordMenu(t).at_least(cell)
+                at_least = records.at_least(cell)
                 assert terms.claim is not None
                 number = asking._number_menu(menu, terms.claim, t, at_least)
                 yield from ([cell, k] for k in range(number.first, number.last + 1))
@@ -224,7 +230,7 @@ def report_weights(terms: Terms, outcome: Any) -> tuple[Fraction, ...]:
         return (read_menu(NumberMenu, menu).weight(outcome),)
     if isinstance(asking, RateAsking):
         records, *rest = outcome
-        listed = RecordMenu(terms.t)
+        listed = asking._records(terms.t)
         first = [] if menu["records"] is not None else [listed.weight(records)]
         assert terms.claim is not None
         at_least = listed.at_least(records)
@@ -265,7 +271,7 @@ def test_an_interval_holds_that_of_every_number_in_its_cell(asked: Asked, data: 
         assert inside(asking.interval(Cell(point, point, closed=True), t, claim), told)
 
 
-@given(asks("rate", "conditional mean", "area"))
+@given(asks("rate", "conditional mean", "area", "coverage", "mean among covered"))
 @check(150)
 def test_the_interval_of_a_rate_holds_for_every_number_of_records_in_its_cell(asked: Asked) -> None:
     terms = asked.terms
@@ -274,7 +280,7 @@ def test_the_interval_of_a_rate_holds_for_every_number_of_records_in_its_cell(as
     assert claim is not None
     found = asking.among(asked.exact, t)
     records, *rest = asking.outcome(terms.menu, claim, t, asked.exact)
-    listed = RecordMenu(t)
+    listed = asking._records(t)
     assert listed.at_least(records) <= found.records
     assert bool(rest) == bool(found.records)
     if rest:
@@ -282,6 +288,11 @@ def test_the_interval_of_a_rate_holds_for_every_number_of_records_in_its_cell(as
         cell = asking._number_menu(terms.menu, claim, t, at_least).cell(rest[0])
         told = asking.interval(cell, at_least, t, claim)
         assert found.x in cell
+        if records == ALL and not asking.bits:
+            # Exact tails are below Chernoff's bound: their interval is inside, never outside.
+            assert at_least == found.records == t
+            assert inside(fraction_interval(cell, t, claim.level(t)), told) or not claim.is_once(t)
+            assert Fraction(asked.exact[0].numerators[0], t) in cell
         exact = Cell(found.x, found.x, closed=True)
         for m in range(at_least, t + 1):
             if listed.outcome(m) == records:

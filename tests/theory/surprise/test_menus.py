@@ -26,7 +26,7 @@ from surehold.theory.surprise.menus.numbers import (
     learned_doubt,
     plain_menu,
 )
-from surehold.theory.surprise.menus.records import RecordMenu
+from surehold.theory.surprise.menus.records import ALL, RecordMenu
 from surehold.theory.surprise.menus.tables import TableMenu
 from surehold.theory.surprise.menus.verdicts import (
     ONE_SIDED,
@@ -180,7 +180,13 @@ def test_record_cells(t, records):
     cells = {menu.outcome(m) for m in range(t + 1)}
     assert sum(menu.weight(k) for k in cells) == 1
     assert records < 8 or menu.at_least(k) > Fraction(4, 5) * records - 1
-    assert RecordMenu.from_dict(menu.to_dict()) == menu
+    covering = RecordMenu(t, Fraction(1, 20))
+    assert covering.outcome(records) == (ALL if records == t else k)
+    assert covering.at_least(covering.outcome(records)) <= records
+    cells = {covering.outcome(m) for m in range(t + 1)}
+    weights = [covering.weight(k) for k in cells]
+    assert Fraction(19, 20) < sum(weights) <= 1
+    assert covering.extremes == (max(weights), min(weights))
 
 
 # ---------------------------------------------------------------------------------------- decisions

@@ -43,6 +43,7 @@ from surehold.queries import (
     query_of,
 )
 from surehold.queries.auc import Classes, ModelRanking
+from surehold.queries.coverage import is_coverage
 from surehold.queries.parser import join
 from surehold.queries.query_text import in_words_of
 from surehold.queries.statistical import Statistical
@@ -71,7 +72,8 @@ def ask_for(query: Query, schema: Schema, asked: Expectation = _PLAIN) -> Asking
             both, given = (_form(part, schema) for part in query.parts)
             sources = (both.source, given.source)
             ends = exact_number(query.low), exact_number(query.high)
-            return RateAsking(query.canonical, asked, sources, *ends, both.bits)
+            covers = is_coverage(query.given)
+            return RateAsking(query.canonical, asked, sources, *ends, both.bits, is_coverage=covers)
         case RateDifference():
             each = Expectation(within=asked.within)
             plus, minus = (ask_for(part, schema, each) for part in query.parts)

@@ -184,8 +184,7 @@ class NumberAsking(Asking):
     def forecast(self, menu: Mapping[str, Any], claim: Claim | None, t: int) -> float | None:
         assert claim is not None
         listed = read_menu(NumberMenu, menu)
-        k = 0 if listed.doubt is not None else listed.grid.index(Fraction(1, 2))
-        cell = listed.cell(min(max(k, listed.first), listed.last))
+        cell = listed.cell(listed.typical)
         ends = scaled_ends(self.interval(cell, t, claim), self.low, self.high)
         return 0.5 * (ends[1] - ends[0])
 

@@ -28,10 +28,13 @@ from surehold.theory.surprise.claims.base import Statistic
 from surehold.theory.surprise.claims.chernoff import Chernoff
 from surehold.theory.surprise.claims.mixtures import HalfMixture
 from surehold.theory.surprise.ends import UNIT, Interval
-from surehold.theory.surprise.intervals import mean_interval
+from surehold.theory.surprise.intervals import fraction_interval, mean_interval
 from surehold.theory.surprise.menus.cells import Cell, half_cell
 from surehold.theory.surprise.menus.numbers import NumberMenu, known_menu
-from surehold.theory.surprise.menus.records import RecordMenu
+from surehold.theory.surprise.menus.records import ALL, RecordMenu
+
+_COVERED = Fraction(1, 20)
+"""The doubt that a table of predictions covers every record."""
 
 
 class Among(NamedTuple):
@@ -47,7 +50,8 @@ class RateAsking(Asking):
 
     ``given`` are its sources, as :meth:`among` reads them: for a rate the sum over the records that
     meet the condition, and their number; for the area under a ROC curve the pairs in the right
-    order, and the numbers of positives and of negatives.
+    order, and the numbers of positives and of negatives. If its condition ``is_coverage``, that the
+    side tables it reads have the record, all records are expected to meet it.
     """
 
     given: tuple[Source, ...]
@@ -55,6 +59,7 @@ class RateAsking(Asking):
     high: Fraction
     bits: int
     is_area: bool = False
+    is_coverage: bool = False
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -86,6 +91,7 @@ class RateAsking(Asking):
         return {
             "kind": "rate",
             "mode": mode,
+            **({"covered": str(_COVERED)} if self.is_coverage else {}),
             "records": None if known is None else known["records_cell"],
             "number": {
                 "known": None if known is None else known["cell"],
@@ -119,6 +125,9 @@ class RateAsking(Asking):
         known = known_menu(grid_of(expected, e), cell_of(recorded))
         return known.first == known.last
 
+    def _records(self, t: int) -> RecordMenu:
+        return RecordMenu(t, _COVERED if self.is_coverage else None)
+
     # ---------------------------------------------------------------------------- outcomes
 
     def among(self, exact: Sequence[Exact], t: int) -> Among:
@@ -145,7 +154,7 @@ class RateAsking(Asking):
         self, menu: Mapping[str, Any], claim: Claim | None, t: int, exact: Sequence[Exact]
     ) -> list[int]:
         assert claim is not None
-        found, listed = self.among(exact, t), RecordMenu(t)
+        found, listed = self.among(exact, t), self._records(t)
         cell = listed.outcome(found.records)
         if found.x is None:
             return [cell]
@@ -154,7 +163,7 @@ class RateAsking(Asking):
 
     def report(self, menu: Mapping[str, Any], claim: Claim | None, t: int, outcome: Any) -> Report:
         assert claim is not None
-        listed = RecordMenu(t)
+        listed = self._records(t)
         records_cell, *rest = outcome
         records = listed.at_least(records_cell)
         is_known = menu["records"] is not None
@@ -172,7 +181,10 @@ class RateAsking(Asking):
             number = self._number_menu(menu, claim, t, records)
             cell = number.cell(rest[0])
             weights.append(number.weight(rest[0]))
-            found = self.interval(cell, records, t, claim)
+            if records_cell == ALL and not self.bits and claim.is_once(t):
+                found = fraction_interval(cell, t, claim.level(t))  # the number is known exactly
+            else:
+                found = self.interval(cell, records, t, claim)
             body |= {
                 "cell": cell.to_dict(),
                 "value": scaled_value(cell.middle, self.low, self.high),
@@ -197,13 +209,18 @@ class RateAsking(Asking):
         """With as many records as there can be, whose grid is the finest."""
         assert claim is not None
         most = max(t // 2, 1) if self.is_area else t
-        listed, number = RecordMenu(t), self._number_menu(menu, claim, t, most)
-        first = listed.weight(0) if menu["records"] is None else Fraction(1)
-        return first * number.heaviest, first * number.lightest
+        number = self._number_menu(menu, claim, t, most)
+        one = (Fraction(1), Fraction(1))
+        heaviest, lightest = self._records(t).extremes if menu["records"] is None else one
+        return heaviest * number.heaviest, lightest * number.lightest
 
     def forecast(self, menu: Mapping[str, Any], claim: Claim | None, t: int) -> float | None:
-        """Unknown before the number of records is, which the records decide."""
-        return None
+        """Unknown before the number of records is, unless all of them are expected."""
+        if not self.is_coverage or claim is None:
+            return None
+        number = self._number_menu(menu, claim, t, t)
+        low, high = self.report(menu, claim, t, [ALL, number.typical]).body["interval"]
+        return float(0.5 * (high - low))
 
 
 def _two_counts(shares: Sequence[Exact], t: int) -> tuple[int, int]:

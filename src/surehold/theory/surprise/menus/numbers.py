@@ -59,6 +59,11 @@ class NumberMenu:
         return self.doubt is not None and k != 0
 
     @property
+    def typical(self) -> int:
+        """The cell that a forecast is for: the expected one, or else the one with 1/2."""
+        return self._inside(0 if self.doubt is not None else self.grid.index(Fraction(1, 2)))
+
+    @property
     def heaviest(self) -> Fraction:
         """The weight of the outcome that costs least; beside the expected one in great doubt."""
         return max(self.weight(self._inside(k)) for k in (-1, 0, 1))
