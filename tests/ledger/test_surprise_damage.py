@@ -35,6 +35,9 @@ ASKED: tuple[tuple[str, dict[str, str]], ...] = (
 )
 
 
+NAMED = {"name": "older", "question": "age > 50", "unit": "%", "gate": ">= 10 %"}
+
+
 @pytest.fixture(scope="session")
 def evals(tmp_path_factory) -> Path:
     """All kinds of questions, asked at two rounds; one that was charged and not answered."""
@@ -43,6 +46,7 @@ def evals(tmp_path_factory) -> Path:
         dataset.append(records(0, 300))
         session = dataset.session("ann")
         session.register(["bmi > 10", "bmi > 12"], share="0.1")
+        session.register(sh.Dashboard.of([NAMED]))
         for i, (query, options) in enumerate(ASKED):
             session.ask(query, key=f"key {i}", **options)
         session.ask_many(["bmi > 10", "age > 9"], key="list")
@@ -81,6 +85,7 @@ def edited(body: dict[str, Any], place: tuple[Any, ...]) -> str:
 
 # The words, and the name that a caller gave to a candidate. A claim is the same whoever asked how.
 ONLY_HASHED = {"query", "name"}
+OF_NAMES = {("unit",), ("at_least",), ("watch",), ("analyst",)}
 OF_CLAIMS = {("analyst",), ("asked", "expect"), ("asked", "within"), ("asked", "doubt")}
 
 
@@ -114,7 +119,7 @@ def cases(evals: Path, kind: str) -> Iterator[tuple[int, dict[str, Any], tuple[A
                     yield seq, body, place
 
 
-@pytest.mark.parametrize("kind", ["claim", "charge", "answer", "create"])
+@pytest.mark.parametrize("kind", ["claim", "name", "charge", "answer", "create"])
 def test_every_field_with_all_hashes_and_the_witness_forged(evals, tmp_path, kind: str) -> None:
     path = copied(evals, tmp_path / "forged")
     hashes = sql(path, "SELECT hash, seq FROM entries")
@@ -131,11 +136,11 @@ def test_every_field_with_all_hashes_and_the_witness_forged(evals, tmp_path, kin
             sql(path, "UPDATE entries SET hash = ? WHERE seq = ?", values=row)
         (path / "witness").write_bytes(witness)
     assert found_by(path) is None
-    unfound -= OF_CLAIMS if kind == "claim" else set()
+    unfound -= {"claim": OF_CLAIMS, "name": OF_NAMES}.get(kind, set())
     assert {place for place in unfound if place[0] not in ONLY_HASHED} == set()
 
 
-@pytest.mark.parametrize("kind", ["claim", "charge", "answer"])
+@pytest.mark.parametrize("kind", ["claim", "name", "charge", "answer"])
 def test_every_field_alone_is_found_by_its_hash(evals, tmp_path, kind: str) -> None:
     path = copied(evals, tmp_path / "edited")
     seq, body = of_kind(evals, kind)[0]

@@ -19,6 +19,9 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("GET", "/v1/outlook"): LOOK,
     ("GET", "/v1/rounds"): LOOK,
     ("GET", "/v1/growth"): LOOK,
+    ("GET", "/v1/dashboard"): LOOK,
+    ("GET", "/v1/history"): LOOK,
+    ("GET", "/v1/histories"): LOOK,
     ("GET", "/v1/compare"): LOOK,
     ("GET", "/v1/room"): LOOK,
     ("GET", "/v1/models"): LOOK,
@@ -33,6 +36,7 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("POST", "/v1/ask-many"): "analyst",
     ("POST", "/v1/select"): "analyst",
     ("POST", "/v1/register"): "analyst",
+    ("POST", "/v1/watch"): "analyst",
     ("POST", "/v1/models"): "analyst",
     ("POST", "/v1/tables"): "analyst",
     ("POST", "/v1/append"): "custodian",
@@ -43,7 +47,8 @@ PAGES = {"/", "/transcript", "/ask", "/explore", "/openapi.json"}
 ORDER = ("viewer", "analyst", "custodian")
 
 BYTES = {"Content-Type": "application/octet-stream"}
-# What the routes that need one are sent, and what they say to who may: no model or table is valid.
+# What the routes that need one are sent, and what they say to who may: no model, table or name is
+# valid.
 BODIES: dict[str, Any] = {
     "/v1/quote": {"query": "age > 65"},
     "/v1/hold": {"round": 1000},
@@ -51,6 +56,7 @@ BODIES: dict[str, Any] = {
     "/v1/ask-many": {"queries": ["age > 65", "age > 66"]},
     "/v1/select": {"candidates": ["age > 65", "age > 66"], "price": 2},
     "/v1/register": {"queries": ["age > 65", "age > 67"]},
+    "/v1/watch": {"questions": ["nobody named it"]},
     "/v1/models": b"no model",
     "/v1/tables": [{"no": "id"}],
     "/v1/append": records(2000, 2001),
@@ -65,6 +71,7 @@ ADDRESSES = {
     "/v1/room": "/v1/room?round=1000",
     "/v1/compare": "/v1/compare?n0=200&n=2000&alpha=0.3&beta=0.1",
     "/v1/transcript/{entry}": "/v1/transcript/5",
+    "/v1/history": "/v1/history?question=age%20%3E%2065",
 }
 GUARDED = sorted(key for key, role in TABLE.items() if role is not None)
 

@@ -181,9 +181,25 @@ class SurpriseMachine(Machine):
         queries, before = [self.drawn(one, 0)[1] for one in asked], self.ledger.state.spent
         self.skipped = 0
         for one in self.attempt(fault, which, lambda: session.register(queries)):
+            assert one.claim is not None
             assert one.claim >= 1
             assert 0 < one.share < 1
         assert self.ledger.state.spent == before
+
+    @rule(number=st.integers(0, 2), unit=st.sampled_from((None, "%")), fault=Faults)
+    def name(self, number: int, unit: str | None, fault: str | None) -> None:
+        """Named and claimed in one transaction: a name without its claim is never found."""
+        question = {"name": f"q {number}", "question": f"age > {90 + number}", "unit": unit}
+        session, self.skipped = self.open[0][1], 0
+        dashboard = sh.Dashboard.of([question])
+        for one in self.attempt(fault, 0, lambda: session.register(dashboard)):
+            assert one.title == f"q {number}"
+            assert one.claim is not None
+        names = {body["canonical"] for body in self.bodies("name")}
+        assert names <= {body["canonical"] for body in self.bodies("claim")}
+
+    def bodies(self, kind: str) -> list[dict[str, Any]]:
+        return [entry.read() for entry in self.ledger.store.entries() if entry.kind == kind]
 
     def attempt(self, fault: str | None, which: int, work: Any) -> Any:
         """What came of it; a refusal changes nothing, and neither does a fault at the start."""
