@@ -21,6 +21,7 @@ Value: TypeAlias = int | float | bool | str | None
 Row: TypeAlias = Sequence[Value]
 
 LARGEST_INT = 2**63 - 1
+_FINER = frozenset(f"datetime64[{unit}]" for unit in ("ns", "ps", "fs", "as"))
 _PLAIN = frozenset({bool, int, float, str})
 _JSON = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
@@ -101,7 +102,8 @@ def missing_id(record: int, schema: Schema) -> BadRecord:
 
 def _check_time(value: Any, kind: ColumnType, record: int, column: str) -> int | None:
     """Return the days of a date, or the microseconds of a timestamp; a date is at midnight."""
-    if getattr(getattr(value, "dtype", None), "kind", "") == "M":  # numpy.datetime64
+    if str(getattr(value, "dtype", "")) in _FINER:
+        # Which NumPy makes a number of; what is coarser may overflow, and Python's types do not.
         value = value.astype("datetime64[us]")
     value = _plain(value)
     if value is None or value != value:  # pandas' NaT, or NaN

@@ -134,6 +134,7 @@ VERDICTS = ("pass", "fail", "undecided", "not pass")
 OLD = "age > 50"
 DIFFERENCE = "difference(age > 50, bmi > 20)"
 RATE = "rate(age > 50, bmi > 20)"
+RATES = f"difference(rate(age > 50, ill), {RATE})"
 
 
 def gate(query: str, side: str, limit: float) -> Case:
@@ -152,9 +153,7 @@ CASES = {
     "area": Case("auc(age, ill)", NUMBERS, area),
     "difference": Case(DIFFERENCE, (), difference, takes_within=False, takes_doubt=False),
     "difference of means": Case("difference(mean(bmi, 0, 50), mean(age, 0, 50))", (-50, 0, 10)),
-    "difference of rates": Case(
-        f"difference(rate(age > 50, ill), {RATE})", (), difference_of_rates, takes_doubt=False
-    ),
+    "difference of rates": Case(RATES, (), difference_of_rates, takes_doubt=False),
     "ladder": Case(DIFFERENCE, ("no",)),
     "select": Case(
         "select(highest, 3, age > 5, age > 50, bmi > 20)", takes_within=False, takes_doubt=False
@@ -168,6 +167,7 @@ CASES = {
     "gate of an area": gate("auc(age, ill)", "at_least", 0.5),
     "gate of a variance": gate("variance(bmi, 0, 50)", "at_least", 100),
     "gate of a difference": gate(DIFFERENCE, "at_least", 0.1),
+    "gate of a difference of rates": gate(RATES, "at_least", -0.1),
     "better": gate(DIFFERENCE, "at_least", 0),
 }
 

@@ -49,6 +49,7 @@ from surehold.queries.query_text import in_words_of
 from surehold.queries.statistical import Statistical
 
 _PLAIN = Expectation()
+_GATED = NumberAsking | RateAsking | DifferenceAsking | RateDifferenceAsking
 
 
 @lru_cache(maxsize=4096)
@@ -63,7 +64,7 @@ def ask_for(query: Query, schema: Schema, asked: Expectation = _PLAIN) -> Asking
     match query:
         case Gate():
             inner = ask_for(query.query, schema)
-            if not isinstance(inner, NumberAsking | RateAsking | DifferenceAsking):
+            if not isinstance(inner, _GATED):
                 raise _refusal(query)
             return GateAsking(query.canonical, asked, inner, query.side, query.limit)
         case Improvement() | Difference():

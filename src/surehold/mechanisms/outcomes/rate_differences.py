@@ -17,6 +17,9 @@ from surehold.errors import InvalidInput
 from surehold.mechanisms.outcomes.base import Asking, Claim, Exact, Past, Report
 from surehold.mechanisms.outcomes.rates import RateAsking
 from surehold.queries import Source
+from surehold.theory.surprise.ends import Interval
+from surehold.theory.surprise.intervals import EVERYTHING
+from surehold.theory.surprise.menus.cells import Cell
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,16 @@ class RateDifferenceAsking(Asking):
         return tuple(source for rate in self.rates for source in rate.sources)
 
     @property
+    def low(self) -> Fraction:
+        """The least that the difference can be."""
+        return -self.high
+
+    @property
+    def high(self) -> Fraction:
+        """The most."""
+        return self.rates[0].high - self.rates[0].low
+
+    @property
     def claims(self) -> int:
         return len(self.rates)
 
@@ -50,13 +63,26 @@ class RateDifferenceAsking(Asking):
     def outcome(
         self, menu: Mapping[str, Any], claim: Claim | None, t: int, exact: Sequence[Exact]
     ) -> list[Any]:
-        plus, minus = self.rates
-        first, second = menu["rates"]
-        between = len(plus.sources)
-        return [
-            plus.outcome(first, claim, t, exact[:between]),
-            minus.outcome(second, claim, t, exact[between:]),
-        ]
+        parts = zip(self.rates, menu["rates"], self._split(exact), strict=True)
+        return [rate.outcome(one, claim, t, numbers) for rate, one, numbers in parts]
+
+    def _split(self, exact: Sequence[Exact]) -> tuple[Sequence[Exact], Sequence[Exact]]:
+        """The numbers of each rate."""
+        first = len(self.rates[0].sources)
+        return exact[:first], exact[first:]
+
+    def interval(self, exact: Sequence[Exact], t: int, claim: Claim) -> Interval:
+        """Where the difference lies, on [0, 1], from the records themselves: for verdicts."""
+        found = []
+        for rate, numbers in zip(self.rates, self._split(exact), strict=True):
+            records, x = rate.among(numbers, t)
+            if x is None:
+                found.append(EVERYTHING)
+            else:
+                x = min(x, Fraction(1))
+                found.append(rate.interval(Cell(x, x, closed=True), records, t, claim))
+        plus, minus = found
+        return Interval((1 + plus.low - minus.high) / 2, (1 + plus.high - minus.low) / 2)
 
     def report(self, menu: Mapping[str, Any], claim: Claim | None, t: int, outcome: Any) -> Report:
         parts = zip(self.rates, menu["rates"], outcome, strict=True)

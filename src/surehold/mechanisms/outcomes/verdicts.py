@@ -20,6 +20,7 @@ from surehold.mechanisms.outcomes.base import (
 )
 from surehold.mechanisms.outcomes.differences import DifferenceAsking
 from surehold.mechanisms.outcomes.numbers import NumberAsking
+from surehold.mechanisms.outcomes.rate_differences import RateDifferenceAsking
 from surehold.mechanisms.outcomes.rates import RateAsking
 from surehold.queries import Source
 from surehold.theory.surprise.claims.base import Statistic, rejects
@@ -44,7 +45,7 @@ class GateAsking(Asking):
     0: both have a claim of their own.
     """
 
-    query: NumberAsking | RateAsking | DifferenceAsking
+    query: NumberAsking | RateAsking | DifferenceAsking | RateDifferenceAsking
     side: str
     limit: float
 
@@ -82,6 +83,10 @@ class GateAsking(Asking):
         return self.asked.expect == "not pass"
 
     @property
+    def claims(self) -> int:
+        return self.query.claims
+
+    @property
     def _is_mcnemar(self) -> bool:
         """Whether it asks if one of two is better: a test among the records that differ."""
         return isinstance(self.query, DifferenceAsking) and self.limit == 0.0
@@ -103,9 +108,14 @@ class GateAsking(Asking):
             expected_gate(self._threshold, expect, doubt, one_sided=self.is_one_sided)
         )
 
-    def _statistic(self, claim: Claim, t: int, exact: Sequence[Exact]) -> Statistic | None:
+    def _statistic(
+        self,
+        query: NumberAsking | RateAsking | DifferenceAsking,
+        claim: Claim,
+        t: int,
+        exact: Sequence[Exact],
+    ) -> Statistic | None:
         """What is compared with the level; None if no record counts."""
-        query = self.query
         if isinstance(query, DifferenceAsking):
             if not self._is_mcnemar:
                 return query.mixture(exact, t)
@@ -125,9 +135,14 @@ class GateAsking(Asking):
     ) -> str:
         """With two sides ``pass`` is at or above the threshold here, whichever is wanted."""
         assert claim is not None
-        listed, statistic = read_menu(GateMenu, menu), self._statistic(claim, t, exact)
-        is_above = statistic is not None and self._certifies(statistic, listed, claim, t, 1)
-        is_below = statistic is not None and self._certifies(statistic, listed, claim, t, -1)
+        listed = read_menu(GateMenu, menu)
+        if isinstance(self.query, RateDifferenceAsking):
+            found = self.query.interval(exact, t, claim)
+            is_above, is_below = found.low > listed.threshold, found.high < listed.threshold
+        else:
+            statistic = self._statistic(self.query, claim, t, exact)
+            is_above = statistic is not None and self._certifies(statistic, listed, claim, t, 1)
+            is_below = statistic is not None and self._certifies(statistic, listed, claim, t, -1)
         if listed.is_one_sided:
             passes = is_above if self.side == "at_least" else is_below
             return "pass" if passes else "not pass"
@@ -138,7 +153,7 @@ class GateAsking(Asking):
     ) -> bool:
         """Whether the number is above (1) or below (-1), however its values were rounded."""
         query = self.query
-        margin = 0 if isinstance(query, DifferenceAsking) else query.rounding(t)
+        margin = query.rounding(t) if isinstance(query, NumberAsking | RateAsking) else 0
         edge = listed.threshold + way * margin if margin else listed.threshold
         is_there = edge < statistic.centre if way > 0 else statistic.centre < edge
         return is_there and 0 < edge < 1 and rejects(statistic, edge, claim.level(t))
