@@ -42,9 +42,37 @@ def read(value):
     return max(-LARGEST, min(LARGEST, value))
 
 
+def time_of(text):
+    """A text literal as a time: the canonical text has no other."""
+    if not isinstance(text, str):
+        return text
+    return (
+        dt.datetime.fromisoformat(f"{text}+00:00") if "T" in text else dt.date.fromisoformat(text)
+    )
+
+
+def date_of(time):
+    return time.date() if isinstance(time, dt.datetime) else time
+
+
+def alike(values):
+    """Texts beside times as times of their kind."""
+    if not any(isinstance(value, dt.date) for value in values):
+        return values
+    found = [time_of(value) for value in values]
+    if not any(isinstance(value, dt.datetime) for value in found):
+        return found
+    midnight = dt.time(tzinfo=dt.UTC)
+    return [
+        value if isinstance(value, dt.datetime) else dt.datetime.combine(value, midnight)
+        for value in found
+    ]
+
+
 def arithmetic(operator, x, y):
     if x is None or y is None:
         return None
+    x, y = alike([time_of(x), time_of(y)])
     if isinstance(x, dt.datetime):
         microseconds = rounded(Fraction((x - y) // dt.timedelta(microseconds=1)))
         return rounded(Fraction(microseconds) / (24 * 3600 * 10**6))
@@ -72,7 +100,7 @@ def key(value):
 def compare(operator, x, y):
     if x is None or y is None:
         return None
-    x, y = key(x), key(y)
+    x, y = map(key, alike([x, y]))
     if operator in ("<", "<=", ">", ">="):
         return {"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[operator]
     return (x == y) == (operator == "=")
@@ -124,12 +152,12 @@ ONE = {
     "length": lambda text: float(len(text)),
     "lower": lambda text: ascii_case(text, "A", "Z", 32),
     "upper": lambda text: ascii_case(text, "a", "z", -32),
-    "year": lambda time: float(time.year),
-    "month": lambda time: float(time.month),
-    "day": lambda time: float(time.day),
-    "weekday": lambda time: float(time.isoweekday()),
-    "hour": lambda time: float(time.hour),
-    "date": lambda time: time.date() if isinstance(time, dt.datetime) else time,
+    "year": lambda time: float(time_of(time).year),
+    "month": lambda time: float(time_of(time).month),
+    "day": lambda time: float(time_of(time).day),
+    "weekday": lambda time: float(time_of(time).isoweekday()),
+    "hour": lambda time: float(time_of(time).hour),
+    "date": lambda time: date_of(time_of(time)),
 }
 
 
@@ -188,9 +216,9 @@ def value_of(expression, record):
     if operator == "coalesce":
         return there[0] if there else None
     if operator == "least":
-        return min(there, default=None)
+        return min(alike(there), default=None)
     if operator == "greatest":
-        return max(there, default=None)
+        return max(alike(there), default=None)
     if operator == "nullif":
         return None if compare("=", *values) else x
     if operator == "cast":
