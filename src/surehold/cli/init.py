@@ -179,8 +179,10 @@ def _ask(found: Survey, given: dict[str, Any], needed: list[str], as_json: bool)
 
 def _next_commands(folder: Path, found: Survey) -> list[str]:
     """Return a first question and, if a file needs options, how to append the next one."""
-    query = canonical(Column(found.target or next(iter(found.columns)), position=0))
-    query += "" if found.target else " is null"
+    asked = [name for name in found.columns if name not in found.ids] or [*found.columns]
+    numbers = [name for name in asked if found.columns[name] in ("int", "float")]
+    query = canonical(Column(found.target or (numbers or asked)[0], position=0))
+    query += "" if found.target else " > 0" if numbers else " is not null"
     options = []
     if found.delimiter in (";", "|") or (found.delimiter == "\t" and ".tsv" not in found.file):
         options += ["--delimiter", found.delimiter.replace("\t", "tab")]
