@@ -26,7 +26,7 @@ def refusal(view: View, room: Room, t: int, forms: Sequence[Form], analyst: str)
     # It would fit without the analyst's limit, or if nothing were kept for others.
     is_mine = view.fits(t, price, slots, view.room_for(analyst))
     is_kept = not is_mine and view.fits(t, price, slots, view.room())
-    if slots > unasked and not is_kept and (slots > len(forms) or is_mine):
+    if slots > unasked and not is_kept and (slots > len(forms) or is_mine or needed <= left):
         whose = f"the limit of analyst {analyst!r}" if is_mine else "the plan"
         what = (
             f"{whose} has too few answers left at round {t:,}: this counts for {slots:,} and "
