@@ -29,6 +29,7 @@ from surehold.theory.surprise.menus.verdicts import ImprovementMenu
 from surehold.theory.surprise.prices import price
 from surehold.theory.surprise.shares import Shares
 
+STEP = Fraction(1, 100)
 BETA = Fraction(1, 20)
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 100_000)
 HALF, HIGH = Fraction(1, 2), Fraction(17, 20)
@@ -216,9 +217,10 @@ def _decides(n: int, mean: Fraction, gap: Fraction, level: Level) -> bool:
 def ladder() -> Iterator[Row]:
     """1,000 submissions, every hundredth from the first on the best so far; the last best's width.
 
-    Declared: at most ten bests, any of them equally likely, of which only "better" is said; one
-    claim, about the last best, registered in the end. Or a doubt of 1/100 for each, with the menu
-    that also has by how many steps it is better (one). Defaults: that menu with learned doubts, and
+    Declared: at most ten bests, any of them equally likely, which gives the doubt of each question;
+    ``expect="not better"``, whose menu does not say by how much; one claim, about the last best,
+    registered in the end. Or a doubt of 1/100 for each and ``expect="no"``, whose menu also has by
+    how many steps it is better (one). Defaults: that menu with learned doubts, and
     each best is asked about when it is found.
     """
     for n in SIZES:
@@ -238,12 +240,23 @@ def ladder() -> Iterator[Row]:
 
 
 def _ten_of_a_thousand() -> int:
-    """The price of which up to nine of 999 later submissions are better."""
-    return price(Fraction(1, sum(math.comb(999, j) for j in range(10))))
+    """The price of 999 questions that expect "not better", of which nine come out otherwise.
+
+    The doubt of each is the share of the ways in which up to nine of them can be better, given
+    those before, that have this one; or a millionth, once there are nine.
+    """
+    spent, left = 0, 9
+    for i in range(1, 1_000):
+        ways = [sum(math.comb(999 - i, j) for j in range(bests + 1)) for bests in (left, left - 1)]
+        doubt = max(Fraction(ways[1], sum(ways)), Fraction(1, 10**6))
+        is_better = i % 100 == 0
+        spent += price(ImprovementMenu(STEP, doubt, only_better=True).weight(int(is_better)))
+        left -= is_better
+    return spent
 
 
 def _with_steps() -> int:
-    menu = ImprovementMenu(Fraction(1, 100), Fraction(1, 100))
+    menu = ImprovementMenu(STEP, Fraction(1, 100))
     return 990 * price(menu.weight(0)) + 9 * price(menu.weight(1))
 
 
@@ -253,7 +266,7 @@ def _climbed(n: int, mean: Fraction) -> float:
         is_better = i % 100 == 0
         if i:
             doubt = learned_doubt(i - 1, improvements)
-            book.charge(price(ImprovementMenu(Fraction(1, 100), doubt).weight(int(is_better))))
+            book.charge(price(ImprovementMenu(STEP, doubt).weight(int(is_better))))
             improvements += is_better
         if is_better:
             found = book.ask(i, int(mean * n), n)

@@ -20,6 +20,7 @@ ASKED = {
     "a surprise": ("age > 52", {"expect": 0.9, "within": 0.02}),
     "pass": (sh.gate("age > 5", at_least=0.8), {"expect": "pass", "doubt": "0.1"}),
     "one side": (sh.gate("age > 5", at_least=0.7), {"expect": "not pass"}),
+    "better": (sh.improvement(OLD, NEW), {"expect": "not better", "within": Fraction(1, 50)}),
     "the ladder": (sh.improvement(NEW, OLD), {"expect": "no", "within": Fraction(1, 50)}),
     "a model": (NEW, {"expect": Decimal("0.5"), "within": np.float64(0.02)}),
     "a mean": ("mean(bmi, 10, 60)", {"expect": 25, "within": 1}),

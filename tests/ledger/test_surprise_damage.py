@@ -25,6 +25,7 @@ ASKED: tuple[tuple[str, dict[str, str]], ...] = (
     ("rate(age > 50, bmi > 20)", {"doubt": "0.2"}),
     ("difference(age > 50, bmi > 20)", {}),
     ("difference(age > 5, bmi > 20)", {"expect": "no"}),
+    ("difference(age > 6, bmi > 20)", {"expect": "not better", "within": "0.1"}),
     ("gate(age > 20, at_least, 0.6)", {"expect": "pass"}),
     ("gate(age > 20, at_most, 0.5)", {"expect": "not pass"}),
     ("select(highest, 2, age > 20, age > 50)", {}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,20 @@ def test_the_steps_of_a_ladder_are_not_the_difference(session: sh.Session) -> No
     ]
     assert (steps.step, finer.step) == (0.1, 0.01)
     assert finer.spent == pytest.approx(steps.surprise + difference.surprise + finer.surprise)
+
+
+def test_whether_it_is_better_says_nothing_of_steps(session: sh.Session) -> None:
+    query, options = "difference(age > 20, age > 60)", {"within": "0.1", "doubt": "0.1"}
+    better = session.ask(query, expect="not better", **options)
+    assert (better.steps, better.improved, better.exact["weights"]) == (1, True, ("1/10",))
+    assert session.ask(query, expect="not better", **options).recorded
+    steps = session.ask(query, expect="no", **options)
+    assert not steps.recorded
+    assert steps.steps > 1
+    assert session.ask(query, expect="not better", **options) == replace(steps, recorded=True)
+    worse = session.ask("difference(age > 60, age > 20)", expect="not better", **options)
+    assert (worse.steps, worse.exact["weights"], worse.expected) == (0, ("9/10",), True)
+    assert session.ask("difference(age > 60, age > 20)", expect="no", **options).recorded
 
 
 def test_the_steps_of_a_ladder_are_not_known_of_a_mean(session: sh.Session) -> None:

@@ -31,6 +31,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"doubt": 1},
     {"doubt": "1/0"},
     {"expect": "no"},
+    {"expect": "not better"},
     {"expect": "'; drop table entries"},
     {"expect": [1]},
 ]

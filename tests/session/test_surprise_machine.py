@@ -42,7 +42,12 @@ from surehold.session.outcomes import (
 from surehold.session.surprise_admission import SurpriseAdmission
 
 NUMBER = ({}, {"expect": "0.5", "within": "0.05"}, {"within": "0.001"}, {"doubt": "0.3"})
-LADDER = ({}, {"expect": "no"}, {"expect": "no", "within": "0.02", "doubt": "0.1"})
+LADDER = (
+    {},
+    {"expect": "no"},
+    {"expect": "not better", "within": "0.02"},
+    {"expect": "no", "within": "0.02", "doubt": "0.1"},
+)
 GATE = ({}, {"expect": "undecided"}, {"expect": "not pass"}, {"expect": "fail", "doubt": "0.4"})
 TABLE = ({}, {"within": "0.1"}, {"within": "0.01"})
 OPTIONS: dict[str, tuple[dict[str, str], ...]] = {

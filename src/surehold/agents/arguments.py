@@ -43,7 +43,7 @@ Expect = Annotated[
     Written | None,
     Field(
         description="The number that you expect, or the verdict: pass, fail, undecided, not pass; "
-        "no for a difference or improvement. What comes as expected costs little."
+        "no, or not better, for a difference or improvement. What comes as expected costs little."
     ),
 ]
 Within = Annotated[

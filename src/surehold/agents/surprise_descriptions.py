@@ -25,7 +25,8 @@ with "within" about three times how far off such guesses are. As expected, it co
 a bit; a number without a guess costs 5 to 10 bits.
 - Ask gates, not numbers: gate(correct, at_least, 0.8) with "expect": "pass" tells a verdict only.
 - Trying many variants, ask difference(new, old) with "expect": "no" and "within" the improvement \
-that matters: every "no" costs little. Or select, which costs log2 of the number of candidates.
+that matters: every "no" costs little. With "expect": "not better" only yes or no is reported, and \
+a yes costs less. Or select, which costs log2 of the number of candidates.
 - Ask again after more records have come: the last answer is then expected automatically."""
 _REFUSAL = (
     "Refusals are final. BudgetExhausted means that a limit in bits does not allow the question: "

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from surehold.checks import check_fraction
 
-VERDICTS = ("pass", "fail", "undecided", "not pass", "no")
+VERDICTS = ("pass", "fail", "undecided", "not pass", "no", "not better")
 
 
 @dataclass(frozen=True)

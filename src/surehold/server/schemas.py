@@ -61,7 +61,8 @@ Expect = Annotated[
     ExactNumber | None,
     Field(
         description="The number that you expect, or the verdict: pass, fail, undecided, not pass; "
-        "no for an improvement. What comes as expected costs little. Surprise guard only."
+        "no, or not better, for an improvement. What comes as expected costs little. "
+        "Surprise guard only."
     ),
 ]
 Within = Annotated[

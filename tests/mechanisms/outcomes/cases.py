@@ -154,7 +154,7 @@ CASES = {
     "difference": Case(DIFFERENCE, (), difference, takes_within=False, takes_doubt=False),
     "difference of means": Case("difference(mean(bmi, 0, 50), mean(age, 0, 50))", (-50, 0, 10)),
     "difference of rates": Case(RATES, (), difference_of_rates, takes_doubt=False),
-    "ladder": Case(DIFFERENCE, ("no",)),
+    "ladder": Case(DIFFERENCE, ("no", "not better")),
     "select": Case(
         "select(highest, 3, age > 5, age > 50, bmi > 20)", takes_within=False, takes_doubt=False
     ),

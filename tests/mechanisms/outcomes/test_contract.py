@@ -58,7 +58,7 @@ def options(draw: Any, case: Case) -> Expectation:
     """What can be said of a question."""
     expect = draw(st.none() | st.sampled_from(case.expects)) if case.expects else None
     if case is CASES["ladder"]:
-        expect = "no"
+        expect = draw(st.sampled_from(case.expects))
     within = draw(st.none() | WITHINS) if case.takes_within else None
     doubt = draw(st.none() | DOUBTS) if case.takes_doubt else None
     return Expectation.of(expect, within, doubt)
@@ -127,7 +127,8 @@ def outcomes_of(terms: Terms) -> Iterator[Any]:
         case GateAsking():
             yield from (verdict for verdict, _ in read_menu(GateMenu, menu).weights)
         case LadderAsking():
-            yield from range(int(1 / Fraction(menu["step"])) + 1)
+            steps = int(1 / Fraction(menu["step"]))
+            yield from range(min(steps, 1 if menu.get("only_better") else steps) + 1)
         case DifferenceAsking():
             cells = math.ceil(1 / read_menu(EndsMenu, menu).width)
             yield from ([a, n] for a in range(cells) for n in range(1, cells - a + 1))

@@ -105,9 +105,9 @@ def ask_for(query: Query, schema: Schema, asked: Expectation = _PLAIN) -> Asking
 def _difference(
     query: Improvement | Difference, schema: Schema, asked: Expectation
 ) -> DifferenceAsking | NumberAsking | LadderAsking:
-    """By discordant records where values are 0 or 1, else as a mean; "no" is the ladder's."""
+    """By discordant records where values are 0 or 1, else as a mean; or the ladder's."""
     form = query.form(schema)
-    if asked.expect == "no":
+    if asked.expect in ("no", "not better"):
         ladder = NumberAsking(query.canonical, _PLAIN, form, "mean")
         return LadderAsking(query.canonical, asked, ladder)
     if form.bits:

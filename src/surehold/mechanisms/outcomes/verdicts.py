@@ -188,6 +188,8 @@ class GateAsking(Asking):
 class LadderAsking(Asking):
     """By how many whole steps is the first of two better, over these records?
 
+    Or, if "not better" is expected, is it better by a step or more?
+
     Surprise, section 4, "improvement". It claims nothing about the population: ask a gate to
     certify an improvement.
     """
@@ -213,7 +215,12 @@ class LadderAsking(Asking):
         step = self.asked.within
         if step is None:
             step = 2 * half_cell(past.t, Level(Fraction(1000), 0), always=False) * self._span
-        return write_menu(ImprovementMenu(step / self._span, self.asked.doubt or past.doubt))
+        doubt = self.asked.doubt or past.doubt
+        return write_menu(ImprovementMenu(step / self._span, doubt, self._only_better))
+
+    @property
+    def _only_better(self) -> bool:
+        return self.asked.expect == "not better"
 
     def outcome(
         self, menu: Mapping[str, Any], claim: Claim | None, t: int, exact: Sequence[Exact]
@@ -234,7 +241,8 @@ class LadderAsking(Asking):
         self, menu: Mapping[str, Any], t: int, claim: Claim | None
     ) -> tuple[Fraction, Fraction]:
         listed = read_menu(ImprovementMenu, menu)
-        weights = [listed.weight(k) for k in (0, 1, int(1 / listed.step))]
+        most = 1 if listed.only_better else int(1 / listed.step)
+        weights = [listed.weight(k) for k in (0, 1, most)]
         return max(weights), min(weights)
 
     def suffices(self, recorded: Mapping[str, Any]) -> bool:
@@ -242,6 +250,8 @@ class LadderAsking(Asking):
         if recorded["kind"] != "steps":
             return False
         within, menu = self.asked.within, recorded["menu"]
+        if menu.get("only_better") and recorded["steps"] and not self._only_better:
+            return False  # by how many steps was not said
         return within is None or Fraction(menu["step"]) == within / self._span
 
     def forecast(self, menu: Mapping[str, Any], claim: Claim | None, t: int) -> float | None:

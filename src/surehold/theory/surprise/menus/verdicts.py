@@ -100,15 +100,20 @@ def expected_gate(
 class ImprovementMenu:
     """Better than the best so far by k steps of b? 0 is "no" (Surprise, section 4, "improvement").
 
-    It is about means over the records; a certified improvement is a gate.
+    It is about means over the records; a certified improvement is a gate. With ``only_better`` the
+    menu is no or yes, of weights 1 - d and d: by how many steps is not said, and a yes costs less.
 
     >>> menu = ImprovementMenu(Fraction(1, 100), Fraction(1, 10))
     >>> [menu.outcome(Fraction(gain, 1000)) for gain in (-30, 9, 10, 35)]
     [0, 0, 1, 3]
+    >>> shorter = ImprovementMenu(Fraction(1, 100), Fraction(1, 10), only_better=True)
+    >>> shorter.outcome(Fraction(35, 1000)), shorter.weight(1), menu.weight(1)
+    (1, Fraction(1, 10), Fraction(1, 20))
     """
 
     step: Fraction
     doubt: Fraction
+    only_better: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a step or a doubt that is none."""
@@ -119,20 +124,27 @@ class ImprovementMenu:
 
     def outcome(self, gain: Fraction) -> int:
         """The number of whole steps of an observed gain, 0 if there is none."""
-        return max(0, math.floor(gain / self.step))
+        steps = max(0, math.floor(gain / self.step))
+        return min(steps, 1) if self.only_better else steps
 
     def weight(self, k: int) -> Fraction:
-        """1 - d for no, d/(k(k+1)) for k steps."""
+        """1 - d for no, d/(k(k+1)) for k steps, or d for any number of them."""
+        if self.only_better and k > 1:
+            raise InvalidInput("outcome", "0 or 1: how many steps is not said", k)
+        if self.only_better and k:
+            return self.doubt
         return self.doubt / (k * (k + 1)) if k else 1 - self.doubt
 
     def to_dict(self) -> dict[str, Any]:
         """What the ledger keeps."""
-        return {"kind": "improvement", "step": str(self.step), "doubt": str(self.doubt)}
+        found = {"kind": "improvement", "step": str(self.step), "doubt": str(self.doubt)}
+        return {**found, "only_better": True} if self.only_better else found
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> ImprovementMenu:
         """Read what :meth:`to_dict` wrote."""
-        return cls(Fraction(given["step"]), Fraction(given["doubt"]))
+        step, doubt = Fraction(given["step"]), Fraction(given["doubt"])
+        return cls(step, doubt, given.get("only_better", False))
 
 
 @dataclass(frozen=True)
