@@ -74,3 +74,17 @@ def test_both_guards_answer_it(tmp_path):
             dataset.verify()
             limit = 0 if "beta" in guard else -1  # what either can decide
             assert session.ask(sh.gate(WEEK, at_least=limit)).verdict == "pass"
+
+
+def test_side_tables_cover_both_rates(tmp_path):
+    columns = {"id": "int", "week": "int", "label": "int"}
+    records = [{"id": i, "week": 45 + i % 2, "label": i % 3} for i in range(400)]
+    (tmp_path / "run.csv").write_text("id,answer\n" + "".join(f"{i},{i % 3}\n" for i in range(200)))
+    with sh.create(tmp_path / "data", beta=0.05, columns=columns, id="id") as dataset:
+        dataset.append(records)
+        text = "difference(rate(p.answer = label, week = 46), rate(p.answer = label, week = 45))"
+        found = dataset.session().ask(text, tables={"p": tmp_path / "run.csv"})
+        # All of those that it covers are right, in both weeks, and no other counts.
+        assert found.value == 0.0
+        assert "covers" in str(found)
+        dataset.verify()

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from surehold.queries.base import Query
 from surehold.queries.derived import Gate, Rate, check_parts
+from surehold.queries.differences import RateDifference
 from surehold.queries.expressions import Column, Connective, Expression, IsNull, Not
 from surehold.queries.parser import join
 from surehold.queries.side_tables import QUALIFIER, SideTable, columns_in, split
@@ -28,6 +29,11 @@ def among_covered(query: Query, tables: Mapping[str, SideTable]) -> Query:
         inner = among_covered(query.query, tables)
         assert isinstance(inner, Rate | type(query.query))
         return query if inner is query.query else replace(query, query=inner)
+    if isinstance(query, RateDifference):
+        plus, minus = among_covered(query.plus, tables), among_covered(query.minus, tables)
+        assert isinstance(plus, Rate)
+        assert isinstance(minus, Rate)
+        return replace(query, plus=plus, minus=minus)
     if not isinstance(query, Statistical | Rate):
         return query
     read = {*columns_in(query)}
@@ -53,6 +59,8 @@ def covered_by(query: Query) -> tuple[str, ...]:
     """The references of the tables whose records a query is about; none if it is about all."""
     if isinstance(query, Gate):
         return covered_by(query.query)
+    if isinstance(query, RateDifference):
+        return tuple(dict.fromkeys((*covered_by(query.plus), *covered_by(query.minus))))
     if not isinstance(query, Rate):
         return ()
     return _tables_covering(query.given)
