@@ -221,6 +221,21 @@ def test_models_have_names(dataset):
         session.keep_table(predictions(), "tree")
 
 
+def test_a_dashboard_may_watch_a_table(dataset):
+    session = dataset.session()
+    session.keep_table(predictions(), "run-17")
+    asked = [{"name": "accuracy of 17", "question": '"run-17".answer = label', "at_least": 0.01}]
+    session.register(sh.Dashboard.of(asked))
+    [watched] = session.watch().questions
+    assert watched.result.among == ("run-17",)
+    assert session.ask("accuracy of 17").entry == watched.result.entry
+    session.ask("p.says = ill", tables={"p": predictions()})
+    shown = session.history('"run-17".says = ill')
+    assert (shown.label, len(shown.points)) == (session.transcript[-1].shown_query, 1)
+    assert "table:" not in shown.label
+    dataset.verify()
+
+
 # --------------------------------------------------------------------------------- refusals
 
 

@@ -14,9 +14,10 @@ from surehold.display import Shown
 from surehold.ledger.ledger import Ledger
 from surehold.queries import NamedQuestion
 from surehold.queries.derived import judge
+from surehold.queries.side_tables import show_names
 from surehold.session.outcomes import NumberOutcome
 from surehold.session.recorded_results import result_of
-from surehold.session.results import Answer, Estimate, Result
+from surehold.session.results import NO_NAMES, Answer, Estimate, Result
 
 _LOOKED_AT = 20_000  # entries, from the last one back, that are counted by question
 MOST_POINTS = 1000
@@ -78,8 +79,8 @@ class History(Shown):
     """All answers to one question that are numbers, by round.
 
     Numbers are as the query gives them; multiplied by ``factor`` they are in the ``unit``.
-    ``title`` is the question's name, None if it has none. ``range`` is None before the first
-    answer.
+    ``title`` is the question's name, None if it has none; ``names`` are those of tables and models
+    in the query. ``range`` is None before the first answer.
     """
 
     title: str | None
@@ -90,15 +91,18 @@ class History(Shown):
     at_most: float | None
     range: tuple[float, float] | None
     points: tuple[Point, ...]
+    names: Mapping[str, str] = field(default_factory=lambda: NO_NAMES, kw_only=True)
     display: Mapping[str, str | tuple[str, ...]] = field(init=False, compare=False)
 
     def _display(self) -> dict[str, Any]:
         """The gate, and all values and intervals, in the unit."""
+        shown = {"query": show_names(self.query, self.names)} if self.names else {}
         if self.range is None:
-            return {}
+            return shown
         scale = Scale(self.unit, self.range)
         texts = [scale.texts(one.value, one.low, one.high) for one in self.points]
         return {
+            **shown,
             **scale.gate(self.at_least, self.at_most),
             "values": tuple(one["value"] for one in texts),
             "intervals": tuple(one["interval"] for one in texts),
@@ -107,7 +111,7 @@ class History(Shown):
     @property
     def label(self) -> str:
         """The name of the question, or else the query."""
-        return self.title or self.query
+        return self.title or show_names(self.query, self.names)
 
     def __str__(self) -> str:
         return f"{formatting.shorten(self.label)}: {formatting.several(len(self.points), 'answer')}"
@@ -139,6 +143,7 @@ def history(ledger: Ledger, canonical: str, question: NamedQuestion | None) -> H
         at_most=None if question is None else question.at_most,
         range=limits,
         points=tuple(_point(one, gate) for one in numbers),
+        names=numbers[-1].names if numbers else NO_NAMES,
     )
 
 

@@ -14,7 +14,7 @@ from surehold.display import Shown
 from surehold.errors import InvalidInput
 from surehold.queries.side_tables import show_names
 
-_NONE: Mapping[str, str] = MappingProxyType({})
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _SHOWN_CELLS = 200
 _LISTED = 12
 _LONGEST = 500
@@ -46,7 +46,7 @@ class Result(Shown):
     entry: int
     key: str | None
     recorded: bool
-    names: Mapping[str, str] = field(default_factory=lambda: _NONE, kw_only=True)
+    names: Mapping[str, str] = field(default_factory=lambda: NO_NAMES, kw_only=True)
     among: tuple[str, ...] = field(default=(), kw_only=True)
     display: Mapping[str, str | tuple[str, ...]] = field(init=False, compare=False)
 
