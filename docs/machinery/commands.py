@@ -43,6 +43,8 @@ _MEANINGS = {
 _ARGUMENTS = {
     "amount": "a share of the budget, such as 0.25, or a number of bits",
     "analyst": "the name of an analyst",
+    "old": "the folder of the dataset that is replaced",
+    "new": "the folder of its successor, to be created",
     "candidates": "two or more [queries](queries.md) to choose from",
     "dataset": "the dataset's folder or, if there is a `--token-file` option, a service's address",
     "file": "a file of records: CSV, TSV, NDJSON (also `.gz` or `.zst`), Parquet or Arrow",

@@ -106,6 +106,7 @@ if TYPE_CHECKING:
         Session,
         SpendingLimit,
         Status,
+        Succession,
         SurpriseQuote,
         SurpriseStatus,
         Table,
@@ -117,6 +118,7 @@ if TYPE_CHECKING:
         WatchedQuestion,
         create,
         open,
+        succeed,
     )
 
 __version__ = "0.1.0.dev0"
@@ -180,6 +182,7 @@ __all__ = [
     "Statistic",
     "Status",
     "StorageFailed",
+    "Succession",
     "SureholdError",
     "SurpriseQuote",
     "SurpriseStatus",
@@ -220,6 +223,7 @@ __all__ = [
     "rate",
     "select",
     "statistic",
+    "succeed",
     "totals",
     "variance",
 ]
@@ -244,6 +248,7 @@ _HOME = {
     "forecast": "planning",
     "open": "session",
     "plan": "planning",
+    "succeed": "session",
 }
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import surehold as sh
 from end_to_end.kills import FIRST, Witnessed, Workers, lines, plan, run
-from end_to_end.worker import COLUMNS, Load, Log, records
+from end_to_end.worker import COLUMNS, Load, Log, make, records
 from surehold.server.tokens import TokenBook
 
 KILLS = int(os.environ.get("SUREHOLD_KILLS", "12"))
@@ -118,3 +118,43 @@ def test_killed_while_creating(step: str, after: bool, tmp_path: Path) -> None:
     with dataset:
         assert dataset.verify().entries == 1
         assert dataset.append(records(1, FIRST)).n == FIRST
+
+
+@pytest.mark.parametrize(
+    ("step", "after", "times", "closed"),
+    [
+        ("enter succession", True, 1, False),
+        ("commit", True, 4, True),
+        ("name files", True, 2, True),
+        ("scrub", False, 1, True),
+    ],
+)
+def test_killed_while_succeeding(
+    step: str, after: bool, times: int, closed: bool, tmp_path: Path
+) -> None:
+    """Either the old dataset is in force or it is closed for good, and the same call finishes."""
+    old, new = tmp_path / "data", tmp_path / "data-2"
+    make(old, "0.05")
+    order = {"succeed": str(new), "crash": [step, after, times]}
+    with Workers(spare=0) as workers:
+        ended = workers.go(dataset=str(old), log=str(tmp_path / "log"), **order).wait(60)
+    assert ended == -signal.SIGKILL
+    with sh.open(old) as dataset:
+        dataset.verify()
+        if closed:
+            with pytest.raises(sh.RequestRefused, match="'data-2' took over"):
+                dataset.session()
+        else:
+            assert not new.exists()
+            dataset.session().ask("x < 0.3")
+    done = sh.succeed(old, new, erase=["№0 7"], reason="on request")
+    assert (done.n, done.erased) == (FIRST - 1, 1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "data-2"]
+    assert not list((old / "segments").iterdir())
+    with sh.open(new) as made, sh.open(old) as dataset:
+        assert made._data.load_frame(made.n)["who"].to_list() == [
+            f"№0 {i}" for i in range(FIRST) if i != 7
+        ]
+        made.session().ask("x < 0.5")
+        made.verify()
+        dataset.verify()

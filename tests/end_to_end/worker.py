@@ -243,6 +243,9 @@ CRASH_POINTS: dict[str, tuple[Any, str]] = {
     "note key": (Store, "note_key"),
     "commit": (Store, "_commit"),
     "witness": (Witness, "write"),
+    "enter succession": (Draft, "succeed"),
+    "name files": (files, "name_files"),
+    "scrub": (Store, "scrub"),
 }
 
 
@@ -277,6 +280,10 @@ def main() -> None:
         arm(*order["crash"])
         datasets.create(order["dataset"], plan=order["create"], columns=COLUMNS)
         log.say(done="create")
+        return
+    if order.get("succeed"):
+        arm(*order["crash"])
+        sh.succeed(order["dataset"], order["succeed"], erase=["№0 7"], reason="on request")
         return
     if order.get("make"):
         make(Path(order["dataset"]), order["make"])

@@ -230,6 +230,8 @@ def every_outcome(tmp_path_factory):
         session.ask(sh.difference("right", "label = 'a'"), expect="no")
         session.ask(sh.select(["right", "label = 'a'"]))
         session.ask(sh.histogram("label", cells=["a", "b"]))
+    categories = {"label": "str in ('a', 'b')"}
+    sh.succeed(path, path.with_name("evals-2"), columns=categories, reason="categories")
     return path
 
 
@@ -240,7 +242,8 @@ def written(*paths):
     for kind, body in listed_entries:
         values = json.loads(body)
         fields = set(values) - {"after"}
-        for nested in (values.get("statistic"), *values.get("segments", ())):
+        nests = (values.get("statistic"), values.get("succeeds"), *values.get("segments", ()))
+        for nested in nests:
             fields |= set(nested or ())
         found.setdefault("after", set()).update(values["after"])
         found.setdefault(kind, set()).update(fields)
@@ -290,7 +293,7 @@ DERIVED = ("estimate", "verdict", "means")
 
 
 def test_every_field_of_every_entry_is_on_the_page(every_kind, every_outcome):
-    found = written(every_kind, every_outcome)
+    found = written(every_kind, every_outcome, every_outcome.with_name("evals-2"))
     assert {*get_args(Kind), *ANSWERS, *DERIVED} <= set(found)
     assert format_wrong(FORMAT, found) == []
 
@@ -372,7 +375,8 @@ class TestThatTheChecksCanFail:
     def test_file_format(self, right, wrong, objection, every_kind, every_outcome):
         assert right in FORMAT
         assert objection in format_wrong(
-            FORMAT.replace(right, wrong), written(every_kind, every_outcome)
+            FORMAT.replace(right, wrong),
+            written(every_kind, every_outcome, every_outcome.with_name("evals-2")),
         )
 
     def test_tables(self, every_kind):

@@ -18,6 +18,7 @@ from surehold.cli.plan import plan
 from surehold.cli.reproduce import reproduce
 from surehold.cli.reserve import reserve
 from surehold.cli.serve import serve, token
+from surehold.cli.succeed import succeed
 from surehold.cli.types import HELP, InOrder
 from surehold.cli.watch import watch
 from surehold.errors import SureholdError
@@ -62,6 +63,7 @@ for _command in (
     verify,
     plot,
     reserve,
+    succeed,
     serve,
     token,
     mcp,

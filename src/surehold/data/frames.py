@@ -47,6 +47,17 @@ def _physical(dtype: pl.DataType) -> pl.DataType:
     return pl.Int32() if dtype == pl.Date else pl.Int64()
 
 
+def compact(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a copy without the texts of records that were left out.
+
+    Polars shares the bytes of texts with the frame that they were taken from, and a file of a few
+    records would hold all of them.
+    """
+    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+    copies = (frame[name].to_arrow(compat_level=pl.CompatLevel.oldest()) for name in texts)
+    return frame.with_columns(pl.Series(*pair) for pair in zip(texts, copies, strict=True))
+
+
 def cast_frame(frame: pl.DataFrame, schema: Schema, done: int = 0) -> pl.DataFrame:
     """Return the frame with exactly the columns and types of the schema, or raise BadRecord.
 

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from surehold.data.frames import compact
 from surehold.errors import InvalidInput
 from surehold.formatting import several
 
@@ -48,8 +49,10 @@ class IdFilter:
             ids = pl.concat(self._own_ids, rechunk=False)
             rest = self._drop(rest, self._own, ids, self._twice)
         rest = self._drop_repeated(rest)
+        if rest.height < frame.height:
+            self.known += frame.height - rest.height
+            rest = compact(rest)
         self._own_ids.append(rest[self.id])
-        self.known += frame.height - rest.height
         return rest
 
     @property

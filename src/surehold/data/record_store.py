@@ -6,7 +6,6 @@ import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +22,7 @@ from surehold.data.intake import Intake
 from surehold.data.known_sums import KnownSums, Totals
 from surehold.data.model_store import KeptModel, ModelStore
 from surehold.data.records import Row, dump_rows, load_rows
-from surehold.data.repeats import END, Sample, remark_on
+from surehold.data.repeats import Sample, end_segments, ends_of, remark_on
 from surehold.data.segments import FOLDER, SegmentWriter, check_bytes, read_segments, sweep
 from surehold.data.side_tables import check_name, default_name
 from surehold.data.sources import batches
@@ -115,7 +114,7 @@ class RecordStore:
         size = 0
         if schema.id is not None:
             size = self._ledger.refresh().records
-            intake.compare_with(self._snapshot(size).frame(0, size))
+            intake.compare_with(self.load_frame(size))
         some = Sample()
         try:
             for batch in batches(source, schema, format):
@@ -147,22 +146,11 @@ class RecordStore:
     def _ends(self, size: int) -> pl.DataFrame:
         """Return the first records and the last ones, without loading all if none are loaded."""
         if self._engine.size:
-            kept = [self._snapshot(size).frame(0, size)]
-        else:
-            segments = self._ledger.store.segments()
-            chosen: dict[int, Segment] = {}
-            for ordered in (segments, segments[::-1]):
-                for segment, before in zip(
-                    ordered, accumulate((one.count for one in ordered), initial=0), strict=False
-                ):
-                    if before < END:
-                        chosen[segment.start] = segment
-            kept = read_segments(self._folder, [chosen[start] for start in sorted(chosen)])
-            pending = self._ledger.store.pending()
-            rows = [row for part in pending for row in load_rows(part.rows)]
-            kept.append(frame_of(rows, self.schema))
-        frame = pl.concat(kept, rechunk=False)
-        return frame if frame.height <= 2 * END else frame.head(END).vstack(frame.tail(END))
+            return ends_of([self.load_frame(size)])
+        store = self._ledger.store
+        kept = read_segments(self._folder, end_segments(store.segments()))
+        rows = [row for part in store.pending() for row in load_rows(part.rows)]
+        return ends_of([*kept, frame_of(rows, self.schema)])
 
     def _commit(self, intake: Intake, again: bool, key: str | None) -> Entry:
         ledger = self._ledger
@@ -280,6 +268,10 @@ class RecordStore:
     def load(self, t: int) -> None:
         """Load the records of a snapshot."""
         self._snapshot(t)
+
+    def load_frame(self, t: int) -> pl.DataFrame:
+        """Return the first ``t`` records, as they are kept."""
+        return self._snapshot(t).frame(0, t) if t else frame_of([], self.schema)
 
     def known(self, sources: Sequence[Source], t: int) -> list[Exact] | None:
         """Return :meth:`exact` if that needs no record; else None."""

@@ -10,11 +10,13 @@ much.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 
 import polars as pl
 
 from surehold.data.sources import Batch, as_frame
+from surehold.ledger.tables import Segment
 from surehold.queries import Schema
 
 SOME = 1 << 18
@@ -41,6 +43,24 @@ class Sample:
     def frame(self, schema: Schema) -> pl.DataFrame:
         """Return them as one frame."""
         return pl.concat([as_frame(batch, schema) for batch in self._batches], rechunk=False)
+
+
+def end_segments(segments: Sequence[Segment]) -> list[Segment]:
+    """Return the segments that hold the first records and the last ones."""
+    chosen = set()
+    for ordered in (segments, segments[::-1]):
+        before = 0
+        for segment in ordered:
+            if before < END:
+                chosen.add(segment.start)
+            before += segment.count
+    return [segment for segment in segments if segment.start in chosen]
+
+
+def ends_of(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the first records and the last ones, as one frame."""
+    frame = pl.concat(frames, rechunk=False)
+    return frame if frame.height <= 2 * END else frame.head(END).vstack(frame.tail(END))
 
 
 def remark_on(some: pl.DataFrame, kept: pl.DataFrame, size: int) -> str | None:

@@ -167,6 +167,18 @@ class Database:
         with self.lock, _storage_errors("closing the ledger"):
             self._connection.close()
 
+    def scrub(self) -> None:
+        """Rewrite the file without what was deleted, and empty the log, which may still have it."""
+        self._check_process()
+        doing = "removing records from the ledger"
+        with self.lock, _storage_errors(doing), self._exclusive():
+            self._connection.execute("PRAGMA secure_delete = ON")
+            self._connection.execute("VACUUM")
+            busy, *_ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            reason = "another process is reading the ledger"
+            raise StorageFailed(doing, reason, "run the same command again", kept=True)
+
     def damage(self) -> str | None:
         """What SQLite itself finds wrong with the pages of the file."""
         found = self._value("PRAGMA quick_check(1)")

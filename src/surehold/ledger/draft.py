@@ -216,6 +216,10 @@ class Draft(View):
         others = {name: one for name, one in self.reserved.items() if name != analyst}
         self.reserved = {**others, analyst: kept} if any(kept) else others
 
+    def succeed(self, successor: Mapping[str, Any]) -> None:
+        """Close the dataset for good: another one takes over."""
+        self._add("succeeded", successor, self._unchanged())
+
     # ----------------------------------------------------------------------------- answers
 
     def prepare(self, form: Any, t: int, bill: Mapping[str, Any]) -> None:

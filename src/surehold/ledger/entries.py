@@ -23,6 +23,7 @@ Kind: TypeAlias = Literal[
     "answer",
     "derived",
     "key",
+    "succeeded",
 ]
 
 _encode = json.JSONEncoder(

@@ -7,10 +7,11 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from surehold.errors import LedgerCorrupt, StorageFailed, SureholdError
+from surehold.errors import LedgerCorrupt, RequestRefused, StorageFailed, SureholdError
 from surehold.ledger.draft import Draft
 from surehold.ledger.entries import GENESIS, State, next_entry
 from surehold.ledger.names import Names
@@ -51,6 +52,7 @@ class Ledger(View):
             self._witness = Witness(folder / WITNESS)
             created = _created(self.store)
             self.fingerprint = fingerprint_of(created)
+            self._predecessor = created.get("succeeds")
             # Before the ledger: others may go on writing.
             witnessed = self._witness.read() if is_witnessed else None
             with self.store.reading():
@@ -84,16 +86,28 @@ class Ledger(View):
 
     @classmethod
     def create(
-        cls, folder: Path, dataset: str, rules: Rules, schema: Schema, clock: Clock = time.time
+        cls,
+        folder: Path,
+        dataset: str,
+        rules: Rules,
+        schema: Schema,
+        clock: Clock = time.time,
+        succeeds: Mapping[str, Any] | None = None,
     ) -> None:
-        """Write the first entry into an empty folder."""
+        """Write the first entry into an empty folder.
+
+        ``succeeds`` is what a successor takes over: see :func:`first_state`.
+        """
         body = {"dataset": dataset, **rules.to_entry(), "columns": schema.to_dict()}
+        body |= {} if succeeds is None else {"succeeds": dict(succeeds)}
         body = json.loads(json.dumps(body))  # as it will be read back
-        state = State(dataset=fingerprint_of(body), time=clock(), book=rules.first_book)
+        state = replace(first_state(body, rules), time=clock())
         entry = next_entry(None, "create", body, state)
         store = Store.create(folder / FILE)
         with store.writing():
             store.add(entry)
+            for analyst, spent in first_spending(body).items():
+                store.note_spending(analyst, spent)
         store.close()
         Witness.create(folder / WITNESS, entry)
 
@@ -127,6 +141,7 @@ class Ledger(View):
                     with self.store.lock:
                         if self._in_doubt or self._writer.last() != self._head.seq:
                             self._reload(self._writer)
+                        self._check_open()
                         parts = (self._head, self.state, self.filter, self._spending, self.reserved)
                     draft = self._draft(self._writer, self.rules, *parts, self._clock)
                     yield draft
@@ -143,6 +158,50 @@ class Ledger(View):
                     self._names = None if draft.new_names else self._names
                     self.reserved = draft.reserved
                     self._witness.write(self._head)
+
+    @property
+    def successor(self) -> Mapping[str, Any] | None:
+        """What the last entry says of the dataset that took over; None if none did."""
+        return self._head.read() if self._head.kind == "succeeded" else None
+
+    @property
+    def predecessor(self) -> Mapping[str, Any] | None:
+        """What the first entry says of the dataset that this one took over from."""
+        return self._predecessor
+
+    @property
+    def successor_name(self) -> str | None:
+        """The name of the dataset that took over."""
+        return None if self.successor is None else str(self.successor["successor"])
+
+    @property
+    def predecessor_name(self) -> str | None:
+        """The name of the dataset that this one took over from."""
+        return None if self._predecessor is None else str(self._predecessor["name"])
+
+    @property
+    def has_records(self) -> bool:
+        """Whether the records are there: those of a dataset with erased ones are removed."""
+        return self.successor is None or not self.successor["erased"]
+
+    def check_open(self) -> None:
+        """Refuse to go on with a dataset that has a successor."""
+        self.refresh()
+        self._check_open()
+
+    def _check_open(self) -> None:
+        if self.successor is not None:
+            name = self.successor["successor"]
+            reason = f"this dataset was closed for good when {name!r} took over its records"
+            hint = f"use {name!r}; status, transcript and verify of this one still work"
+            raise RequestRefused(410, reason, hint)
+
+    def erase(self) -> None:
+        """Remove the records that wait in a closed dataset's database, for good."""
+        with self._writer.lock:
+            with self._writer.writing():
+                self._writer.blank_pending()
+            self._writer.scrub()
 
     def repair_witness(self) -> None:
         """Rebuild the witness: from now on the ledger is known to have come this far."""
@@ -231,8 +290,22 @@ def fingerprint_of(created: Mapping[str, Any]) -> str:
     """What binds plan, columns and data: every entry carries it, and so does every segment."""
     guard = created.get("plan", created.get("guard"))
     parts = [created.get("dataset"), guard, created.get("columns")]
+    parts += [created["succeeds"]] if "succeeds" in created else []
     text = json.dumps(parts, allow_nan=False, ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def first_state(created: Mapping[str, Any], rules: Rules) -> State:
+    """The state after the first entry: what the predecessor spent and shared out stays so."""
+    state = State(dataset=fingerprint_of(created), book=rules.first_book)
+    past = created.get("succeeds")
+    return state if past is None else replace(state, spent=int(past["spent"]), book=past["book"])
+
+
+def first_spending(created: Mapping[str, Any]) -> dict[str, Spent]:
+    """What analysts had spent before, of whom limits go on."""
+    spent = created.get("succeeds", {}).get("spending", {})
+    return {analyst: Spent(int(units), 0) for analyst, units in spent.items()}
 
 
 def _created(store: Store) -> dict[str, Any]:

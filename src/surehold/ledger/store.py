@@ -242,6 +242,10 @@ class RecordTables(Database):
         """Within :meth:`writing`: small appends before a record are in a segment now."""
         self._write("DELETE FROM pending WHERE start < ?", (stop,))
 
+    def blank_pending(self) -> None:
+        """Within :meth:`writing`: forget what small appends hold; how many they are stays."""
+        self._write("UPDATE pending SET rows = ?", ("",))
+
     def pending(self, stop_after: int = _BEFORE_ALL) -> list[Pending]:
         """Small appends in order, those that end after ``stop_after`` records."""
         query = "SELECT start, count, rows FROM pending WHERE start + count > ? ORDER BY start"

@@ -154,6 +154,8 @@ class SurpriseReplay(Replay):
 
     def finish(self, head: Entry, live: int) -> None:
         super().finish(head, live)
+        if not self._ledger.has_records:
+            return
         for t, answers in self._answers.items():
             for start in range(0, len(answers), _AT_ONCE):
                 self._recompute(answers[start : start + _AT_ONCE], t)

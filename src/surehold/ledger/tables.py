@@ -87,10 +87,12 @@ def fill_spending(connection: Connection) -> None:
     spent: dict[str, Spent] = {}
     given = 0
     paid = connection.execute(
-        "SELECT body FROM entries WHERE kind IN ('answer', 'charge') ORDER BY seq"
+        "SELECT body FROM entries WHERE kind IN ('create', 'answer', 'charge') ORDER BY seq"
     )
     for (body,) in paid:
         values = json.loads(body)
+        for analyst, units in values.get("succeeds", {}).get("spending", {}).items():
+            spent[analyst] = Spent(int(units), 0)  # by a dataset that this one took over from
         if "charged" in values or "charge" not in values:  # paid by another entry
             continue
         analyst, after = values["analyst"], int(values["after"]["answers"])

@@ -2,8 +2,9 @@
 
 from surehold.data.model_store import KeptModel
 from surehold.data.table_store import KeptTable
+from surehold.session.custody import Appended, Verification
 from surehold.session.dashboards import Watched, WatchedQuestion
-from surehold.session.dataset import Appended, Dataset, Verification, create, open
+from surehold.session.dataset import Dataset, create, open
 from surehold.session.histories import History, Point
 from surehold.session.outcomes import (
     AnalystSpending,
@@ -36,6 +37,7 @@ from surehold.session.results import (
 )
 from surehold.session.scorer import Scorer
 from surehold.session.session import Session
+from surehold.session.succession import Succession, succeed
 from surehold.session.transcript import Page, Transcript
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "Session",
     "SpendingLimit",
     "Status",
+    "Succession",
     "SurpriseQuote",
     "SurpriseStatus",
     "Table",
@@ -84,4 +87,5 @@ __all__ = [
     "WatchedQuestion",
     "create",
     "open",
+    "succeed",
 ]

@@ -7,7 +7,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -21,9 +21,7 @@ from surehold.data.record_store import Progress, RecordStore
 from surehold.data.sources import sampled_schema
 from surehold.data.statistics import Statistic
 from surehold.data.table_store import KeptTable
-from surehold.display import Shown
 from surehold.errors import InvalidInput, LedgerCorrupt, StorageFailed
-from surehold.formatting import several
 from surehold.ledger.ledger import FILE, WITNESS, Ledger
 from surehold.ledger.policy import Policy, Rules
 from surehold.ledger.replay import replay
@@ -31,6 +29,7 @@ from surehold.ledger.witness import Witness
 from surehold.mechanisms import NoiseSource, system_noise
 from surehold.planning import Plan
 from surehold.queries import Query, Schema
+from surehold.session.custody import Appended, Verification, describe_succession
 from surehold.session.keys import check_text
 from surehold.session.overview import Overview
 from surehold.session.questions import Questions
@@ -48,59 +47,6 @@ def append_again(key: str) -> str:
         "it is unknown whether the records were kept; append them again with the key "
         f"{key} (--key {key}): they will be kept once"
     )
-
-
-@dataclass(frozen=True, repr=False)
-class Appended(Shown):
-    """What an append did: how many records it added, and how many there are now.
-
-    ``known`` is the number of records that it passed over, as their ids were there already; None
-    if the dataset has no ids. ``note`` is a remark for the custodian, if there is one: without ids,
-    an append of which a large part seems to be there already is added, but remarked on.
-    """
-
-    count: int
-    n: int
-    known: int | None = None
-    note: str | None = None
-
-    def __str__(self) -> str:
-        new = "" if self.known is None else "new "
-        note = "" if self.note is None else f"\nnote: {self.note}"
-        passed = f" and passed over {self.known:,} known by their ids" if self.known else ""
-        return f"appended {several(self.count, f'{new}record')}{passed}; there are {self.n:,}{note}"
-
-
-@dataclass(frozen=True, repr=False)
-class Verification(Shown):
-    """Everything was replayed and found right.
-
-    ``spent`` is in mu^2 of the record that is exposed most or, under the surprise guard, in bits.
-    ``recomputed`` counts the answers that were computed again from the records, which noise does
-    not allow, nor a model that is not kept.
-    """
-
-    name: str
-    entries: int
-    records: int
-    answers: int
-    segments: int
-    spent: float
-    recomputed: int
-    head: str
-    strays: tuple[str, ...]
-
-    def __str__(self) -> str:
-        stray = ""
-        if self.recomputed:
-            stray = f"; {several(self.recomputed, 'outcome')} computed again from the records"
-        if self.strays:
-            stray += f"; passed over: {several(len(self.strays), 'file')} that no entry names"
-        return (
-            f"{self.name}: {several(self.entries, 'entry')}, "
-            f"{several(self.records, 'record')} in {several(self.segments, 'segment')}, "
-            f"{several(self.answers, 'answer')}: all as it was written{stray}"
-        )
 
 
 class Dataset(Overview):
@@ -126,7 +72,7 @@ class Dataset(Overview):
         try:
             if not folder.is_dir():
                 raise LedgerCorrupt("the dataset", f"its folder {segments.FOLDER!r} is missing")
-            for segment in self._ledger.store.segments():
+            for segment in self._ledger.store.segments() if self._ledger.has_records else ():
                 segments.check_there(folder, segment)
         except BaseException:
             self._ledger.close()
@@ -175,6 +121,7 @@ class Dataset(Overview):
         caller's own an append that is repeated, after a crash say, is made once, however small.
         CSV may have another ``delimiter`` (``";"``, ``"|"``, ``"tab"``) and ``decimal`` mark.
         """
+        self._ledger.check_open()
         if key is not None:
             key = check_text("key", key)
         written = FileFormat.of(format, delimiter, decimal)
@@ -292,6 +239,7 @@ class Dataset(Overview):
         With ``fixed_time`` an answer is released at a time that the query and the number of records
         decide, so that a clock tells nothing of what they hold. None does so for models and fits.
         """
+        self._ledger.check_open()
         noise = self.noise
         if noise is None:
             noise = system_noise()
@@ -326,6 +274,7 @@ class Dataset(Overview):
             recomputed=replayed.recomputed,
             head=replayed.head,
             strays=tuple(sorted(path.name for path in folder.iterdir() if path.name not in named)),
+            succession=describe_succession(self._ledger),
         )
 
     def close(self) -> None:
@@ -379,16 +328,27 @@ def create(
     making = target.parent / f".{target.name}.creating-{uuid.uuid4().hex}"
     doing = f"creating {target}"
     try:
-        with files.stored(doing, kept=False):
-            files.make_folder(making)  # anyone who can read records can void the promise
-            files.make_folder(making / segments.FOLDER)
-            Ledger.create(making, uuid.uuid4().hex, rules, schema)
-            files.sync_folder(making)
+        build(making, rules, schema, doing)
         files.name_files({making: target}, doing)
     finally:
         with contextlib.suppress(OSError):
             shutil.rmtree(making)
     return Dataset(target)
+
+
+def build(
+    making: Path,
+    rules: Rules,
+    schema: Schema,
+    doing: str,
+    succeeds: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a dataset without records into a new folder."""
+    with files.stored(doing, kept=False):
+        files.make_folder(making)  # anyone who can read records can void the promise
+        files.make_folder(making / segments.FOLDER)
+        Ledger.create(making, uuid.uuid4().hex, rules, schema, succeeds=succeeds)
+        files.sync_folder(making)
 
 
 def _rules_of(

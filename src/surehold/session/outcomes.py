@@ -372,7 +372,8 @@ class SurpriseStatus(Shown):
     ``claims_expected``, and ``share_left`` of beta is left for others. ``width`` is what a claim
     that is made and asked now would have at mean 1/2; None if there are no records. ``limit`` and
     ``remaining`` are None unless all analysts together have a limit. ``id`` is the column that
-    identifies a record, None if there is none.
+    identifies a record, None if there is none. ``predecessor`` and ``successor`` are the names of
+    the datasets that it took over from, and that took over from it.
     """
 
     guard: str = field(default="surprise", init=False)
@@ -380,6 +381,8 @@ class SurpriseStatus(Shown):
     dataset: str
     columns: Mapping[str, str]
     id: str | None
+    predecessor: str | None
+    successor: str | None
     n: int
     ready: bool
     round: int | None

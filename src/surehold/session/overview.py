@@ -32,6 +32,8 @@ class Status(Shown):
     is that of a query asked now, None if none may be; ``next_round`` the next of a fixed schedule.
     ``id`` is the column that identifies a record, None if there is none. ``by_analyst`` is what
     each has spent, and what is reserved for each.
+    ``predecessor`` and
+    ``successor`` are the names of the datasets that it took over from, and that took over from it.
     """
 
     guard: str = field(default="noise", init=False)
@@ -39,6 +41,8 @@ class Status(Shown):
     dataset: str
     columns: Mapping[str, str]
     id: str | None
+    predecessor: str | None
+    successor: str | None
     n: int
     first_round: int
     last_round: int
@@ -221,6 +225,8 @@ class Overview:
             dataset=ledger.fingerprint,
             columns=MappingProxyType(self.columns),
             id=ledger.schema.id,
+            predecessor=ledger.predecessor_name,
+            successor=ledger.successor_name,
             n=state.records,
             first_round=policy.first_round,
             last_round=policy.last_round,

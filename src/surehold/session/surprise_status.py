@@ -23,11 +23,14 @@ def surprise_status(ledger: Ledger) -> SurpriseStatus:
         segments, head = len(store.segments()), ledger.head
     book = book_of(policy, state)
     width = None
-    if state.records and book.shares.left:
+    if state.records and book.shares.left and ledger.successor is None:
         share, _ = book.shares.default()
         level = question_levels(claim_level(policy.beta, share, state.spent), "both").first
         assert level is not None
         width = float(forecast_interval(Fraction(1, 2), state.records, level).half_width)
+    advice = None if state.records else "there are no records yet; append some"
+    if ledger.successor_name is not None:
+        advice = f"closed for good: {ledger.successor_name} took over"
     limit = None if policy.limit is None else float(policy.limit)
     spent = to_bits(state.spent)
     return SurpriseStatus(
@@ -35,10 +38,12 @@ def surprise_status(ledger: Ledger) -> SurpriseStatus:
         dataset=ledger.fingerprint,
         columns=MappingProxyType(ledger.schema.to_dict()),
         id=ledger.schema.id,
+        predecessor=ledger.predecessor_name,
+        successor=ledger.successor_name,
         n=state.records,
-        ready=state.records > 0,
-        round=state.records or None,
-        advice=None if state.records else "there are no records yet; append some",
+        ready=advice is None,
+        round=None if advice else state.records,
+        advice=advice,
         width=width,
         beta=float(policy.beta),
         claims=book.claims,
