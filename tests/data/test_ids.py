@@ -135,7 +135,7 @@ def test_new_ids_are_added_and_known_ones_passed_over(
 def test_a_cumulative_export(tmp_path: Path) -> None:
     with make(tmp_path) as made:
         rows = [{"user": i, "age": i % 90} for i in range(2_100)]
-        assert str(made.append(rows[:2_000])) == "appended 2,000 new records; there are 2,000"
+        assert str(made.append(rows[:2_000])) == "appended 2,000 records; there are 2,000"
         appended = made.append(rows[::-1])
         assert appended == sh.Appended(100, 2_100, 2_000)
         assert str(appended) == (

@@ -24,7 +24,7 @@ class Appended(Shown):
     note: str | None = None
 
     def __str__(self) -> str:
-        new = "" if self.known is None else "new "
+        new = "new " if self.known else ""
         note = "" if self.note is None else f"\nnote: {self.note}"
         passed = f" and passed over {self.known:,} known by their ids" if self.known else ""
         return f"appended {several(self.count, f'{new}record')}{passed}; there are {self.n:,}{note}"
