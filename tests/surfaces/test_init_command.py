@@ -108,7 +108,7 @@ def test_five_questions_at_a_terminal(visits: Any, monkeypatch: pytest.MonkeyPat
     assert code == 0
     assert err.count("?") == len(ANSWERS)
     assert "± 0.05704" in out
-    assert "appended 3,000 new records" in out
+    assert "appended 3,000 records" in out
 
 
 def test_a_wrong_answer_is_asked_again(visits: Any, monkeypatch: pytest.MonkeyPatch) -> None:
