@@ -13,8 +13,6 @@ from surehold.cli import console
 from surehold.cli.create import parse_columns
 from surehold.cli.types import AS_JSON, COUNT, DATASET, DIALECT, FILE, HELP, combine
 from surehold.errors import InvalidInput
-from surehold.queries.canonical import canonical
-from surehold.queries.expressions import Column
 
 if TYPE_CHECKING:
     from surehold.data.survey import Survey
@@ -179,6 +177,9 @@ def _ask(found: Survey, given: dict[str, Any], needed: list[str], as_json: bool)
 
 def _next_commands(folder: Path, found: Survey) -> list[str]:
     """Return a first question and, if a file needs options, how to append the next one."""
+    from surehold.queries.canonical import canonical  # loads numpy
+    from surehold.queries.expressions import Column
+
     asked = [name for name in found.columns if name not in found.ids] or [*found.columns]
     numbers = [name for name in asked if found.columns[name] in ("int", "float")]
     query = canonical(Column(found.target or (numbers or asked)[0], position=0))

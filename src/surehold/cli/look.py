@@ -11,7 +11,6 @@ from surehold.cli import console
 from surehold.cli.place import TOKEN_FILE, Place, dataset_on
 from surehold.cli.types import AS_JSON, COUNT, FILE, HELP, PLACE, check_picture
 from surehold.errors import InvalidInput
-from surehold.session.quotes import describe_own
 
 _BITS = 200  # results whose bits are drawn
 
@@ -22,6 +21,8 @@ _BITS = 200  # results whose bits are drawn
 @AS_JSON
 def status(dataset: Place, as_json: bool) -> None:
     """Show the number of records and answers, and the budget left."""
+    from surehold.session.quotes import describe_own  # loads numpy
+
     with dataset_on(dataset) as opened:
         found = opened.status()
         console.show_status(found, as_json, describe_own(opened, found))
