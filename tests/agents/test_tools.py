@@ -21,7 +21,7 @@ QUESTIONS = {
     "select": "select(highest, 16, age > 20, age > 50)",
 }
 FREE = ("describe", "budget", "quote", "transcript")
-CHARGED = ("register", "watch", "submit", "ask", "ask_many", "select", "score")
+CHARGED = ("register", "watch", "ask", "ask_many", "select", "submit", "score")
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_no_tool_says_where_the_dataset_lies(host, folder):
     assert host.told("budget")["status"]["name"] == "clinic"
 
 
-@pytest.mark.parametrize("name", CHARGED[3:])
+@pytest.mark.parametrize("name", [*CHARGED[2:5], "score"])
 def test_whoever_is_charged_was_told(host, name):
     said = " ".join(host.tools()[name].description.split())
     for words in (
