@@ -15,45 +15,37 @@ from surehold.checks import check_fraction, check_number, check_whole
 from surehold.client.address import check_token, check_url
 from surehold.client.connection import Connection, Request
 from surehold.client.decoding import (
-    Unreadable,
     field_reader,
     reader,
     result_of,
     results_of,
     value_reader,
 )
+from surehold.client.overview import RemoteOverview
 from surehold.client.questions import check_query, is_named, payloads_of, selection_body, text_of
-from surehold.client.transcript import RemoteTranscript
 from surehold.data.side_tables import default_name
 from surehold.errors import InvalidInput, WrongGuard
-from surehold.planning import Plan
 from surehold.queries import Dashboard, Expectation, Query, Schema, Select
 from surehold.session import (
     Appended,
     BitsLimit,
-    Budget,
     Choice,
-    Growth,
-    History,
     KeptModel,
     KeptTable,
     Quote,
     Registered,
     Reservation,
     Result,
-    Round,
     Scorer,
     SelectionOutcome,
     SpendingLimit,
     Status,
     SurpriseQuote,
     SurpriseStatus,
-    Verification,
     Watched,
 )
 from surehold.session.dataset import append_again
 from surehold.session.keys import check_text
-from surehold.session.outlook import Outlook
 
 if TYPE_CHECKING:
     from surehold.data.record_store import Progress
@@ -93,7 +85,7 @@ def connect(
     return RemoteSession(connection)
 
 
-class RemoteSession(AbstractContextManager["RemoteSession"]):
+class RemoteSession(RemoteOverview, AbstractContextManager["RemoteSession"]):
     """An analyst's session on a remote dataset; created by :func:`connect`.
 
     It has all methods of :class:`Session`, with the same results and errors, and ``append`` and
@@ -101,11 +93,10 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
     """
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._held: int | None = None
         self._sent: set[str] = set()  # names of models that the service has
         self._tables: dict[str, KeptTable] = {}  # that it has, by what they hold
-        self.analyst, self._guard = self._me(_read_caller)
 
     def __repr__(self) -> str:
         held = "" if self._held is None else f", held at {self._held:,}"
@@ -133,39 +124,6 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         sibling = copy.copy(self)
         sibling.hold(round)
         return sibling
-
-    @property
-    def guard(self) -> str:
-        """How the dataset is protected: noise or surprise."""
-        return self._guard
-
-    @property
-    def limit(self) -> SpendingLimit | BitsLimit | None:
-        """Return the analyst's limit, what is spent and what is left; None without a limit."""
-        return self._me(field_reader(_Limit, "limit"))
-
-    @property
-    def budget(self) -> Budget:
-        """Return the budget of the most exposed record, which is the first."""
-        status = self.status()
-        if isinstance(status, SurpriseStatus):
-            raise WrongGuard("a plan with its budget", "noise")
-        return status.budget
-
-    def answers_left(self, round: int) -> int:
-        """Return how many more answers fit at a round of the plan, even a future one."""
-        read, doing = field_reader(int, "answers_left"), "reading the answers left at a round"
-        t = check_whole("round", round)
-        return self._connection.get("/v1/room", doing, read, round=t)
-
-    @property
-    def transcript(self) -> RemoteTranscript:
-        """Return all answers of the dataset so far, of all analysts."""
-        return self.transcript_of(None)
-
-    def transcript_of(self, analyst: str | None) -> RemoteTranscript:
-        """Return the answers to one analyst; None means all."""
-        return RemoteTranscript(self._connection, analyst)
 
     def scorer(
         self, *, features: Sequence[str], target: str, metric: str = "accuracy", **options: Any
@@ -261,21 +219,6 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         body = {} if questions is None else {"questions": list(questions)}
         return self._ask("/v1/watch", body, [], reader(Watched), key=None)
 
-    @property
-    def dashboard(self) -> Dashboard:
-        """Return the questions that have names, with their units and gates."""
-        return self._get("dashboard", reader(Dashboard))
-
-    def history(self, question: str) -> History:
-        """Return the answers to one question so far, by its name or its text, round by round."""
-        doing = "reading a history"
-        return self._connection.get("/v1/history", doing, reader(History), question=question)
-
-    def histories(self, most: int = 12) -> tuple[History, ...]:
-        """Return the histories of named questions or, if none, of those asked most often."""
-        read, doing = field_reader(tuple[History, ...], "histories"), "reading histories"
-        return self._connection.get("/v1/histories", doing, read, limit=most)
-
     # ------------------------------------------------------------------------------ tables
 
     def keep_table(self, source: Any, name: str | None = None) -> KeptTable:
@@ -305,11 +248,6 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
         kept = self._connection.fetch(request, reader(KeptModel))
         self._sent.add(kept.model)
         return kept
-
-    @property
-    def tables(self) -> tuple[KeptTable, ...]:
-        """Return the side tables that are kept."""
-        return self._get("tables", field_reader(tuple[KeptTable, ...], "tables"))
 
     def _keep_table(self, source: Any, name: str | None, default: str) -> KeptTable:
         """Check a table here, and send it unless this session has sent it before."""
@@ -343,44 +281,6 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
             for alias, given in tables.items()
         }
         return {"tables": {alias: one.table for alias, one in kept.items()}}
-
-    # ----------------------------------------------------------------------------- dataset
-
-    @property
-    def n(self) -> int:
-        """Return the number of records now."""
-        return self.status().n
-
-    @property
-    def plan(self) -> Plan:
-        """Return the plan that the dataset was created with."""
-        return self._get("plan", Plan.from_dict)
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """Return the names and types of the columns."""
-        return self._get("schema", Schema.of).to_dict()
-
-    @property
-    def rounds(self) -> tuple[Round, ...]:
-        """Return the rounds at which answers were given, in order."""
-        return self._get("rounds", field_reader(tuple[Round, ...], "rounds"))
-
-    def growth(self) -> tuple[Growth, ...]:
-        """Return how the data grew: at most 500 points in time, including the last append."""
-        return self._get("growth", field_reader(tuple[Growth, ...], "growth"))
-
-    def outlook(self) -> Outlook:
-        """Return what the rest of the budget buys: now, evenly from now on, or at the end."""
-        return self._get("outlook", reader(Outlook))
-
-    def status(self) -> Status | SurpriseStatus:
-        """Return the status of the dataset, in numbers."""
-        return self._get("status", value_reader(_Status))
-
-    def verify(self, progress: Callable[[int], None] | None = None) -> Verification:
-        """Have the service replay everything: hashes, charges, widths, records."""
-        return self._post("/v1/verify", "verifying", {}, reader(Verification))
 
     def append(
         self,
@@ -482,15 +382,6 @@ class RemoteSession(AbstractContextManager["RemoteSession"]):
                 )
                 self._sent.add(name)
 
-    def _post(self, path: str, doing: str, body: Mapping[str, Any], read: Callable[[Any], T]) -> T:
-        return self._connection.fetch(Request("POST", path, doing, body=body), read)
-
-    def _me(self, read: Callable[[Any], T]) -> T:
-        return self._connection.get("/v1/me", "connecting", read)
-
-    def _get(self, name: str, read: Callable[[Any], T]) -> T:
-        return self._connection.get(f"/v1/{name}", f"reading the {name}", read)
-
 
 def _rename(result: Result, query: Query | str) -> Result:
     """Return a choice under this caller's names; someone else may have asked first."""
@@ -509,14 +400,6 @@ def _expectation(expect: object, within: object, doubt: object) -> dict[str, str
     """Return what is expected, as exact text; nothing if nothing is."""
     texts = Expectation.of(expect, within, doubt).to_dict()
     return {name: text for name, text in texts.items() if text is not None}
-
-
-def _read_caller(values: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the caller's name, and the guard; services before the second one do not name it."""
-    analyst, guard = values.get("analyst"), values.get("guard", "noise")
-    if not isinstance(analyst, str) or not isinstance(guard, str):
-        raise Unreadable("it does not say who the caller is")
-    return analyst, guard
 
 
 def _check_header(key: str) -> str:
