@@ -73,7 +73,8 @@ def changed(value: Any) -> Any:
     if isinstance(value, int):
         return value + 1
     if isinstance(value, float):
-        return value + 0.25
+        is_time = value > 1e9  # beyond the entries that follow, however slowly they were written
+        return value + (1e6 if is_time else 0.25)
     if isinstance(value, str):
         return str(int(value) + 1) if value.isdigit() else value[:-1] + chr(ord(value[-1]) ^ 1)
     if isinstance(value, list):
