@@ -11,7 +11,7 @@ import pytest
 
 import surehold as sh
 from support.runtime import COLUMNS, made, older, opened, records
-from surehold.data import intake, record_store
+from surehold.data import intake, record_store, segments
 from surehold.queries import Schema, fraction
 
 OLD = fraction("age > 40").measure(Schema.of(COLUMNS))
@@ -118,3 +118,14 @@ def test_files_that_no_entry_names_are_told_and_passed_over(tmp_path: Path) -> N
     with made(tmp_path / "data", count=90) as dataset:
         (dataset.path / "segments" / "stray.arrow").write_bytes(b"")
         assert dataset.verify().strays == ("stray.arrow",)
+
+
+def test_a_file_holds_the_long_texts_of_its_own_records_only(tmp_path: Path) -> None:
+    """Slices of a frame share the bytes of its texts, and Arrow writes all that are shared."""
+    texts = [f"a text number {i} that is too long to be stored in place" for i in range(20_000)]
+    frame = pl.DataFrame({"text": texts})
+    path = tmp_path / "part.arrow"
+    segments.write_file(path, frame.slice(19_990), "0" * 32)
+    assert path.stat().st_size < 10_000
+    assert b"number 19990 " in path.read_bytes()
+    assert b"number 19989 " not in path.read_bytes()

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from surehold import files
 from surehold.data.content_hash import ContentHash
+from surehold.data.frames import compact
 from surehold.errors import LedgerCorrupt, StorageFailed
 from surehold.ledger.tables import Segment
 
@@ -27,6 +28,7 @@ FOLDER = "segments"
 RECORDS = 1 << 20
 """Records in a full segment."""
 _BATCH = 1 << 17
+_INLINE_BUFFERS = 2  # of a column of texts without a long one
 _FINISHERS = 4
 _DATASET = b"surehold.dataset"
 # Before the product had its name, segments said another one: any word will do.
@@ -94,11 +96,24 @@ def path_of(folder: Path, digest: str) -> Path:
 
 def write_file(path: Path, frame: pl.DataFrame, fingerprint: str) -> None:
     """Write a frame as an Arrow IPC file, marked with its dataset."""
-    table = frame.to_arrow(compat_level=pl.CompatLevel.newest())
-    table = table.replace_schema_metadata({_DATASET: fingerprint})
+    schema = _to_table(frame.head(0)).schema.with_metadata({_DATASET: fingerprint})
     path.touch(mode=files.PRIVATE_FILE, exist_ok=False)
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=_BATCH)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        for batch in frame.iter_slices(_BATCH):
+            writer.write_table(_to_table(batch).cast(schema), max_chunksize=_BATCH)
+
+
+def _to_table(frame: pl.DataFrame) -> pa.Table:
+    """Return a table that shares no long text with other records, which Arrow would write too."""
+    newest = pl.CompatLevel.newest()
+    table = frame.to_arrow(compat_level=newest)
+    is_shared = any(
+        len(chunk.buffers()) > _INLINE_BUFFERS
+        for column in table.columns
+        if pa.types.is_string_view(column.type)
+        for chunk in column.chunks
+    )
+    return compact(frame).to_arrow(compat_level=newest) if is_shared else table
 
 
 def read_segments(folder: Path, segments: Sequence[Segment]) -> list[pl.DataFrame]:
