@@ -22,6 +22,7 @@ METRICS = (
     "exact_match",
     "precision",
     "recall",
+    "jaccard",
     "auc",
     "zero_one",
     "log",
@@ -117,7 +118,9 @@ def select(
     metavar="COLUMN",
     help="The column of a table.  [default: the only one besides the id, or prediction or answer]",
 )
-@click.option("--positive", metavar="LABEL", help="The positive label, for precision and recall.")
+@click.option(
+    "--positive", metavar="LABEL", help="The positive label, for precision, recall and jaccard."
+)
 @click.option("--classes", metavar="A,B,...", help="The labels, if they are not known otherwise.")
 @click.option("--most", type=NUMBER, help="Clip the log loss of a model at this value.")
 @click.option("--low", type=NUMBER, help="Smallest value of a numeric target.")
