@@ -298,7 +298,7 @@ def test_records_come_in_every_format(door: Running, tmp_path, kind):
     token = door.token("custodian")
     body = FORMATS[kind](pl.DataFrame(records(1000, 1200)))
     got = post(door, "/v1/append", body, token=token, headers={"Content-Type": kind})
-    assert got == {"count": 200, "n": 1200}
+    assert got == {"count": 200, "n": 1200, "known": None, "note": None}
     with made(tmp_path / "twin", count=1000) as twin:
         twin.append(records(1000, 1200))
         assert snapshot(door.dataset) == snapshot(twin)
@@ -313,7 +313,12 @@ def test_csv_in_another_dialect(door: Running):
     assert "the body of this request" in got.json["error"]["message"]
     assert "--delimiter ';'" in got.json["error"]["message"]
     path = "/v1/append?delimiter=%3B&decimal=,"
-    assert post(door, path, body, token=token, headers=kind) == {"count": 1, "n": 1001}
+    assert post(door, path, body, token=token, headers=kind) == {
+        "count": 1,
+        "n": 1001,
+        "known": None,
+        "note": None,
+    }
 
 
 def test_one_bad_record_keeps_all_of_them_out(door: Running):

@@ -138,7 +138,7 @@ BOTH = Leaf("fraction(age > 50 and bmi > 20)")
 AMONG_OLD = Leaf("mean(case when age > 50 then bmi else 10 end, 10, 40)")
 PAIRS = Leaf("auc_pairs(age, bmi > 25)")
 POSITIVE = Leaf("fraction(bmi > 25 and not age is null)")
-NEGATIVE = Leaf("fraction(not bmi > 25 and not age is null)")
+NEGATIVE = Leaf("fraction(bmi <= 25 and not age is null)")
 RATE = "rate(age > 50, bmi > 20)"
 RATE_OF = over(share(lambda a, b, _: (a > 50) & (b > 20)), share(lambda a, b, _: b > 20))
 PREDICTED = Leaf(BY_AGE.canonical)

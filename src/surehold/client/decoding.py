@@ -6,7 +6,7 @@ import math
 import types
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -42,16 +42,23 @@ def results_of(values: Mapping[str, Any], count: int) -> list[Result]:
 def reader(kind: type[S]) -> Callable[[object], S]:
     """Return a function that rebuilds an object of a class from its ``to_dict``.
 
-    It ignores fields that this version does not know: a later service may send more.
+    It ignores fields that this version does not know: a later service may send more. Fields with a
+    default may be missing: an earlier service did not know them.
     """
     hints = _hints(cast("Any", kind))
+    needed = {one.name for one in fields(cast("Any", kind)) if one.init and _is_needed(one)}
 
     def read(values: object) -> S:
-        if not isinstance(values, Mapping) or not set(hints) <= set(values):
+        if not isinstance(values, Mapping) or not needed <= set(values):
             raise Unreadable(f"it is not a {kind.__name__}")
-        return kind(**{name: _value(hint, values[name], name) for name, hint in hints.items()})
+        given = {name: hint for name, hint in hints.items() if name in values}
+        return kind(**{name: _value(hint, values[name], name) for name, hint in given.items()})
 
     return read
+
+
+def _is_needed(one: Field[Any]) -> bool:
+    return one.default is MISSING and one.default_factory is MISSING
 
 
 def value_reader(hint: type[S]) -> Callable[[object], S]:

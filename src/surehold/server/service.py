@@ -282,8 +282,8 @@ class Desk:
             self._service.rates.owe(self._caller.name, len(asked) - 1)
         else:
             self._owe(asked)
-        counted = not is_custodian
-        return self._session.register(asked, share=share, tables=tables, is_counted=counted)
+        self._session.is_counted = not is_custodian
+        return self._session.register(asked, share=share, tables=tables)
 
     def _parse_all(self, queries: Sequence[Query | str]) -> list[Query]:
         if not 1 <= len(queries) <= MOST_QUERIES:

@@ -34,7 +34,7 @@ from surehold.session.keys import check_text
 from surehold.session.overview import Overview
 from surehold.session.questions import Questions
 from surehold.session.release import Release
-from surehold.session.reservations import Reservation, reserve
+from surehold.session.reservations import Reservation, reservations, reserve
 from surehold.session.session import Session
 
 if TYPE_CHECKING:
@@ -222,6 +222,11 @@ class Dataset(Overview):
         have spent is a part of it. A new amount replaces the one before, and 0 releases it.
         """
         return reserve(self._ledger, analyst, amount)
+
+    @property
+    def reservations(self) -> tuple[Reservation, ...]:
+        """What the custodian keeps for analysts."""
+        return reservations(self._ledger)
 
     def session(
         self,

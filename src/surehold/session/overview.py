@@ -19,7 +19,7 @@ from surehold.session.outcomes import AnalystSpending, SurpriseStatus
 from surehold.session.outlook import Outlook, outlook
 from surehold.session.questions import Questions
 from surehold.session.quotes import Budget
-from surehold.session.reservations import Reservation, reservations, spending
+from surehold.session.reservations import spending
 from surehold.session.results import when
 from surehold.session.transcript import Transcript
 
@@ -195,11 +195,6 @@ class Overview:
         from surehold.ledger.surprise_policy import to_bits  # loads SciPy
 
         return to_bits(units)
-
-    @property
-    def reservations(self) -> tuple[Reservation, ...]:
-        """What the custodian keeps for analysts."""
-        return reservations(self._ledger)
 
     @property
     def guard(self) -> str:

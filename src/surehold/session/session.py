@@ -67,6 +67,8 @@ class Session(Overview):
             fixed_time,
         )
         self._held: int | None = None
+        self.is_counted = False
+        """Whether claims count as free entries, of which an analyst may add a number each day."""
         self._questions = Questions(ledger, data.table_store)
 
     def __repr__(self) -> str:
@@ -198,7 +200,6 @@ class Session(Overview):
         *,
         share: object = None,
         tables: Mapping[str, Any] | None = None,
-        is_counted: bool = False,
     ) -> tuple[Registered, ...]:
         """Claim intervals for questions now, to be asked at any time; it costs nothing.
 
@@ -208,8 +209,7 @@ class Session(Overview):
         Under the surprise guard an interval is as wide as what was spent when it was claimed
         demands: what is registered early stays narrow for ever. With a ``share`` of beta, from what
         is left of it, those that are new have equal parts of it: the custodian's decision, as it is
-        taken from all analysts. A service sets ``is_counted`` for other callers, whose claims then
-        count as free entries, of which an analyst may add a number each day.
+        taken from all analysts.
         """
         names: list[KeptName] = []
         if isinstance(queries, Dashboard):
@@ -227,7 +227,7 @@ class Session(Overview):
         from surehold.session.surprise_admission import Registering, register  # loads SciPy
 
         questions = [self._questions.question(query, None) for query in asked]
-        registering = Registering(self.analyst, self._held, share, is_counted)
+        registering = Registering(self.analyst, self._held, share, self.is_counted)
         return register(self._ledger, questions, registering, names)
 
     def watch(self, questions: Sequence[str] | None = None) -> Watched:
