@@ -131,9 +131,9 @@ class Tools:
     async def read(self) -> None:
         """List the tools and their cost, as a model does first."""
         for tool in (await self._client.list_tools()).tools:
-            cost = "free" if tool.annotations.read_only_hint else "charged"
-            print(f"{tool.name:<12}{cost:<9}{tool.title}")
-            assert tool.annotations.read_only_hint or "Refusals are final" in tool.description
+            is_free = tool.annotations.read_only_hint or "(free)" in tool.title
+            print(f"{tool.name:<12}{'free' if is_free else 'charged':<9}{tool.title}")
+            assert is_free or "Refusals are final" in tool.description
 
 
 async def improve(tools: Tools, run: str, random: np.random.Generator) -> Rule:

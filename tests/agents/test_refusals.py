@@ -207,7 +207,7 @@ class TestWhatNobodyForesaw:
             error = tools._run(tool, {}, None).structured_content["error"]
             assert (error["type"] == "AccessDenied") == tool.spends
         assert [name for name, tool in TOOLS["surprise"].items() if tool.spends] == [
-            *("register", "watch", "ask", "ask_many", "select")
+            *("register", "watch", "ask", "ask_many", "select", "submit", "score")
         ]
 
 

@@ -181,6 +181,7 @@ TABLE = {
 DERIVED = {
     "rate": rate("ill", given="n > 0"),
     "rate of a mean": rate("x", given="n > 0", low=0, high=1),
+    "difference of rates": difference(rate("ill", given="n > 0"), rate("ill", given="n < 0")),
     "means": means("x", 0, 1, by="city"),
     "auc": auc("x", target="ill"),
     "model_auc": auc(BINARY, **OF_ILL),

@@ -113,8 +113,18 @@ def test_all_doors_at_once_share_one_budget(tmp_path: Path) -> None:
             results = agent.at_once(calls)
             told += [result.structured_content for result in results if not result.is_error]
             # Twice: with its key it is kept once.
-            assert appended(path, batch, 3) == {"count": 3, "n": FIRST + 3 * batch}
-            assert appended(path, batch, 3) == {"count": 3, "n": FIRST + 3 * batch}
+            assert appended(path, batch, 3) == {
+                "count": 3,
+                "n": FIRST + 3 * batch,
+                "known": None,
+                "note": None,
+            }
+            assert appended(path, batch, 3) == {
+                "count": 3,
+                "n": FIRST + 3 * batch,
+                "known": None,
+                "note": None,
+            }
             batches[str(batch)] = 3
         until = time.monotonic() + PATIENCE
         while send(url, "GET", "/v1/status", token=analyst).json["answers_left"]:
@@ -188,7 +198,7 @@ class TestOneServiceForADataset:
             response = connection.getresponse()
             told = json.loads(response.read())
             connection.close()
-        assert told == {"count": 60_000, "n": FIRST + 60_000}
+        assert told == {"count": 60_000, "n": FIRST + 60_000, "known": None, "note": None}
         check_appends(path, [log_of([], {"7": 60_000})])
 
     def test_what_a_dead_one_left_is_removed(self, tmp_path: Path) -> None:

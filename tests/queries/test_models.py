@@ -287,7 +287,7 @@ M = "'sklearn:abc', ill in (false, true), x"
         (f"improvement(accuracy({M}), loss(zero_one, {M}))", "the same metric"),
         (f"improvement(brier({M}), brier({M}))", "needs two models"),
         (f"accuracy({M}) > 0.5", "stands alone"),
-        (f"difference(accuracy({M}), accuracy({M}))", "two fractions or means"),
+        (f"difference(accuracy({M}), accuracy({M}))", "two fractions, two means or two rates"),
     ],
 )
 def test_what_cannot_be_read(text, message):

@@ -178,10 +178,17 @@ def append(run: Running, token: str, some: Any, key: str | None = "a1") -> Got:
 def test_an_append_with_a_key_is_made_once(door: Running, count):
     token, some = door.token("custodian"), records(1000, 1000 + count)
     got = at_once(12, lambda worker: append(door, token, some))
-    assert {one.content for one in got} == {b'{"count":%d,"n":%d}' % (count, 1000 + count)}
+    assert {one.content for one in got} == {
+        b'{"count":%d,"n":%d,"known":null,"note":null}' % (count, 1000 + count)
+    }
     door.dataset.append(records(1500, 1510))
     before = contents(door.dataset.path)
-    assert append(door, token, some).json == {"count": count, "n": 1000 + count}
+    assert append(door, token, some).json == {
+        "count": count,
+        "n": 1000 + count,
+        "known": None,
+        "note": None,
+    }
     assert contents(door.dataset.path) == before
     assert door.dataset.n == 1010 + count
 
@@ -249,5 +256,10 @@ def test_an_append_that_was_made_and_not_told_is_not_made_again(door: Running, l
     token = door.token("custodian")
     losing.append("the next")
     assert append(door, token, records(1000, 1003)).status == 500
-    assert append(door, token, records(1000, 1003)).json == {"count": 3, "n": 1003}
+    assert append(door, token, records(1000, 1003)).json == {
+        "count": 3,
+        "n": 1003,
+        "known": None,
+        "note": None,
+    }
     assert door.dataset.n == 1003

@@ -119,7 +119,12 @@ def test_a_second_service_is_refused_and_does_no_harm(folder):
             assert (second.returncode, second.stdout) == (1, "")
             assert str(process.pid) in second.stderr
             connection.sendall(lines[half:])
-            assert read(heard(connection)).json == {"count": 400, "n": 1400}
+            assert read(heard(connection)).json == {
+                "count": 400,
+                "n": 1400,
+                "known": None,
+                "note": None,
+            }
         assert send(url, "GET", "/v1/status", token=text).json["n"] == 1400
 
 
@@ -188,7 +193,12 @@ def test_what_is_under_way_is_finished(folder, how):
             process.send_signal(how)
             assert heard(stream).endswith(b"0\r\n\r\n")
             connection.sendall(lines[100:])
-            assert read(heard(connection)).json == {"count": 50, "n": 1050}
+            assert read(heard(connection)).json == {
+                "count": 50,
+                "n": 1050,
+                "known": None,
+                "note": None,
+            }
             assert process.wait(PATIENT) == 0
     with sh.open(folder) as dataset:
         assert dataset.n == 1050

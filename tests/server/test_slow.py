@@ -194,7 +194,12 @@ def test_a_body_may_take_its_time_as_long_as_it_comes_steadily(clinic):
             for at in range(0, len(body), 500):
                 connection.sendall(body[at : at + 500])
                 time.sleep(0.15)
-            assert read(heard(connection)).json == {"count": 200, "n": 1200}
+            assert read(heard(connection)).json == {
+                "count": 200,
+                "n": 1200,
+                "known": None,
+                "note": None,
+            }
 
 
 def test_who_does_not_read_is_let_go(clinic):

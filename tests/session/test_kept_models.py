@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -79,7 +81,8 @@ def test_a_model_is_kept_once_and_found_after_reopening(exact, model, tmp_path):
     with sh.open(exact.path) as again:
         assert again.models == (kept,)
     (tmp_path / "m.onnx").write_bytes(model)
-    assert exact.keep_model(tmp_path / "m.onnx") == kept
+    named = exact.keep_model(tmp_path / "m.onnx")  # the first name it gets stays
+    assert named == replace(kept, name="m") == exact.keep_model(model)
 
 
 def test_a_model_that_is_not_kept_is_refused_before_it_is_charged(exact, model):

@@ -6,6 +6,7 @@ of any miss is then an exact sum over all datasets, for each population.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -38,7 +39,7 @@ def fraction_of(values: set[int]) -> str:
 
 def values_of(query: str) -> set[int]:
     """The values of x that a canonical query of these analysts is about."""
-    inner = query.removeprefix("fraction(").removesuffix(")")
+    inner = query.removeprefix("fraction(").removesuffix(")") if "fraction(" in query else query
     return {value for value in range(10) if eval(inner.replace(" = ", " == "), {"x": value})}
 
 
@@ -46,15 +47,21 @@ def share(query: str, population: Population) -> Fraction:
     return sum((population[v] for v in values_of(query) if v < len(population)), Fraction(0))
 
 
+def parts_of(inside: str) -> list[str]:
+    """The two parts of a query; a comma within brackets belongs to a list of values."""
+    return re.split(r", (?![^(]*\))", inside)
+
+
 def truth(query: str, population: Population) -> Fraction:
     name, _, inside = query.partition("(")
     inside = inside.removesuffix(")")
     if name == "fraction":
         return share(query, population)
-    first, second = (share(part.strip(), population) for part in inside.split(","))
+    parts = parts_of(inside)
+    first, second = (share(part, population) for part in parts)
     if name == "difference":
         return first - second
-    both = values_of(inside.split(",")[0]) & values_of(inside.split(",")[1].strip())
+    both = values_of(parts[0]) & values_of(parts[1])
     return sum((population[v] for v in both), Fraction(0)) / second
 
 

@@ -35,7 +35,7 @@ def check_header(path: Path, dialect: Dialect, schema: Schema | None = None) -> 
     if schema is not None:
         _check_known(path, header, schema)
     for at, name in enumerate(header, start=1):
-        if not name.strip() and len(header) > 1:
+        if not name.strip() and len(header) > 1 and not (schema is not None and name in schema):
             hint = "pandas writes its index so: use to_csv(..., index=False)" if at == 1 else ""
             raise InvalidInput(f"the name of column {at:,}", "text", name, hint)
         if header.index(name) < at - 1:

@@ -130,8 +130,9 @@ class RecordStore:
                 return self._commit_by_id(intake, size, key)
             size = self._ledger.refresh().records
             note = None if again else self._remark_on(intake.offered, some, size)
-            body = self._commit(intake, again, key).read()
-            if body["start"] < size:  # made before, with the same key
+            entry = self._commit(intake, again, key)
+            body = entry.read()
+            if entry.values is None:  # made before, with the same key
                 note = None
         finally:
             intake.close()

@@ -89,6 +89,7 @@ class Statistical(ScalarQuery):
 class Difference(ScalarQuery):
     """How much larger one mean is than another of the same range, in one answer.
 
+    >>> from surehold.queries import difference
     >>> difference("clicked and variant = 'B'", "clicked and variant = 'A'").high
     1.0
     """
