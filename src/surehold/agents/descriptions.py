@@ -82,7 +82,9 @@ nothing if no records have arrived. "verdict" is the worst of all gates: fail, u
 
 {_COST}
 
-{OTHERS}""",
+{OTHERS}
+
+{_REFUSAL}""",
     "ask": f"""\
 Ask one question and get its answer. This charges the budget, for good; quote first, which is \
 free.

@@ -85,7 +85,9 @@ answered at this round is free. "verdict" is the worst of all gates: fail, undec
 
 {_COST}
 
-{noise.OTHERS}""",
+{noise.OTHERS}
+
+{_REFUSAL}""",
     "ask": f"""\
 Ask one question and get its outcome. This costs bits, for good; quote first, which is free.
 
