@@ -42,6 +42,8 @@ ELSEWHERE = {
     ("data/segments.py", "open"): "under a passing name; it is synced before it is named",
     ("data/segments.py", "touch"): "takes the name, privately; it is synced before it is named",
     ("data/segments.py", "unlink"): "files that no entry names",
+    ("data/table_store.py", "touch"): "takes the name, privately; it is synced before it is named",
+    ("data/table_store.py", "unlink"): "a passing name, if the table did not get its own",
     ("ledger/database.py", "touch"): "takes the name; SQLite syncs the file, create() the folder",
     ("ledger/witness.py", "pwrite"): "may be behind the ledger",
     ("plots/paper.py", "open"): "a table of figures, which can be made again",
@@ -51,7 +53,10 @@ ELSEWHERE = {
     ("locks.py", "ftruncate"): "a number for people, in a lock",
     ("locks.py", "pwrite"): "a number for people, in a lock",
     ("server/service.py", "unlink"): "bodies that are not whole",
+    ("server/routes/tables.py", "unlink"): "a body, once its table is kept or refused",
     ("session/dataset.py", "rmtree"): "what create() could not finish",
+    ("session/succession.py", "rmtree"): "a successor that the old dataset does not name",
+    ("session/succession.py", "unlink"): "erased records; the folder is synced, or it is repeated",
 }
 CHANGING = {
     *("write_text", "write_bytes", "rename", "renames", "unlink", "remove", "mkdir", "makedirs"),

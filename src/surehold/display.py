@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from html import escape
 from typing import Any, cast
@@ -64,13 +64,21 @@ class Shown:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle frozen mappings as plain ones."""
-        given = (field for field in fields(cast("Any", self)) if field.init)
-        values = (getattr(self, field.name) for field in given)
-        plain = (dict(value) if isinstance(value, Mapping) else value for value in values)
-        return type(self), tuple(plain)
+        given = [field.name for field in fields(cast("Any", self)) if field.init]
+        values = {name: getattr(self, name) for name in given}
+        plain = {
+            name: dict(value) if isinstance(value, Mapping) else value
+            for name, value in values.items()
+        }
+        return _build, (type(self), plain)
 
     def _repr_html_(self) -> str:
         return as_table(str(self), {**self.to_dict(), "display": None})
+
+
+def _build(kind: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    """Build a result from its fields by name: some take no place among the arguments."""
+    return kind(**values)
 
 
 def _plain(value: Any) -> Any:

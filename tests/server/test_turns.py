@@ -11,8 +11,7 @@ import pytest
 import surehold as sh
 from support.runtime import contents
 from support.service import QUICK, running, send
-from surehold import queries
-from surehold.server import service
+from surehold.queries import query_text
 from surehold.server.limits import Rates, Turns
 from surehold.server.service import Caller
 from surehold.session.session import Session
@@ -76,14 +75,14 @@ def test_few_slow_asks_at_once_and_others_go_on(clinic, monkeypatch):
 def test_reading_long_queries_is_counted_before_it_is_done(clinic, monkeypatch):
     """A selection of 10,000 candidates takes a second to read, whoever asks what it would cost."""
     read: list[int] = []
-    real = queries.query_of
+    real = query_text._query_of
 
-    def counted(asked):
-        read.append(len(asked))
-        return real(asked)
+    def counted(text, is_recorded):
+        read.append(len(text))
+        return real.__wrapped__(text, is_recorded)
 
-    monkeypatch.setattr(queries, "query_of", counted)
-    monkeypatch.setattr(service, "query_of", counted)
+    counted.__wrapped__ = counted  # as it is called for long texts
+    monkeypatch.setattr(query_text, "_query_of", counted)  # whoever reads one
     listed = ", ".join(f"age > {i}" for i in range(10_000))
     many = {"query": f"select(lowest, 3, {listed})"}
     with running(clinic, replace(QUICK, rate=50.0)) as run:

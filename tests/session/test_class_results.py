@@ -154,7 +154,7 @@ def as_before(path: Path) -> None:
 
     Rounds had no prices, answers no kind and no span, and plans did not say what they cover.
     """
-    dropped = ("spending", "charged", "free_entries", "claims")
+    dropped = ("spending", "charged", "free_entries", "claims", "synonyms")
     undone = ("ALTER TABLE rounds DROP COLUMN price", *(f"DROP TABLE {name}" for name in dropped))
     sql(path, *undone, "PRAGMA user_version = 1")
     created = bodies(path)[1][1]

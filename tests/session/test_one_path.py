@@ -10,6 +10,7 @@ import pytest
 from support.workload import CASES
 from surehold.ledger.ledger import Ledger
 from surehold.mechanisms import ClippedGaussian
+from surehold.queries import Dashboard, NamedQuestion
 from surehold.session.dataset import Dataset
 from surehold.session.dataset import open as open_dataset
 
@@ -61,4 +62,12 @@ def test_many_at_once(dataset, counts) -> None:
 
 def test_a_quote(dataset, counts) -> None:
     dataset.session("ann").quote("age > 50")
+    assert counts == {"refresh": 1, ("charge", 2000): 1}
+
+
+def test_a_question_by_its_name(dataset, counts) -> None:
+    session = dataset.session("ann")
+    session.register(Dashboard([NamedQuestion("older", "age > 50")]))
+    counts.clear()
+    session.ask("older")
     assert counts == {"refresh": 1, ("charge", 2000): 1}

@@ -99,6 +99,8 @@ def test_the_old_one_is_closed_for_good(tmp_path: Path) -> None:
     with sh.open(old) as elsewhere:  # another process has it open
         session = elsewhere.session()
         sh.succeed(old, tmp_path / "clinic-2", columns={"rating": "float"}, reason="decimals")
+        with pytest.raises(RequestRefused, match="'clinic-2' took over"):
+            elsewhere.session().ask("age > 2")  # which may be the first to notice
         head = elsewhere.status().head
         asked = (
             lambda: session.ask("age > 3"),
@@ -195,7 +197,7 @@ def test_nothing_follows_the_last_entry(tmp_path: Path) -> None:
     with sh.open(old) as closed:
         ledger = closed._ledger
         patched = pytest.MonkeyPatch()
-        patched.setattr(type(ledger), "_check_open", lambda self: None)
+        patched.setattr(type(ledger), "check_open", lambda self: None)
         with ledger.writing() as draft:
             draft.register({"name": "x"})
         patched.undo()

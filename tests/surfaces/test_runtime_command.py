@@ -49,15 +49,25 @@ def told(run, *arguments):
     return json.loads(out)
 
 
-def test_what_is_left_is_read_from_a_new_answer(run, clinic, monkeypatch):
+def test_what_is_left_is_what_this_analyst_may_ask_now(run, clinic):
+    """After a new answer as after a recorded one, which tells what was left of the plan then."""
     with sh.open(clinic) as dataset:
-        expected = f"{dataset.session('a').answers_left(1_200) - 1:,} answers left at n = 1,200; "
-    asked_for = []
-    monkeypatch.setattr(sh.Session, "answers_left", lambda self, t: asked_for.append(t) or 7)
-    assert run("ask", clinic, QUERY)[1].splitlines()[1].startswith(expected)
-    assert asked_for == []
-    assert "7 answers left at n = 1,200; " in run("ask", clinic, QUERY)[1]  # it is recorded
-    assert asked_for == [1_200]
+        before = dataset.session("a").answers_left(1_200)
+
+    def left():
+        return run("ask", clinic, QUERY, "--analyst", "a")[1].splitlines()[1]
+
+    assert left().startswith(f"{before - 1:,} answers left at n = 1,200; ")
+    with sh.open(clinic) as dataset:
+        dataset.session("b").ask("bmi > 31")
+    assert left().startswith(f"{before - 2:,} answers left at n = 1,200; ")  # it is recorded
+    with sh.open(clinic) as dataset:
+        dataset.reserve("b", 0.5)
+        expected = dataset.session("a").answers_left(1_200)
+    assert expected < before - 2
+    assert left().startswith(f"{expected:,} answers left at n = 1,200; ")
+    told = run("ask", clinic, "bmi > 32", "--analyst", "a")[1].splitlines()[1]  # and this is new
+    assert told.startswith(f"{expected - 1:,} answers left at n = 1,200; ")
 
 
 def test_a_whole_analysis(run, clinic):

@@ -7,7 +7,6 @@ the record is masked out.
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -22,11 +21,12 @@ from numpy.typing import NDArray
 from surehold.data.engines.polars_arrays import Truths, known_of, pack_bits
 from surehold.data.engines.polars_bytes import cut_texts
 from surehold.data.known_sums import BLOCK
+from surehold.mechanisms.noise import SystemBits
 from surehold.queries.side_tables import split
 
 _MOST_BYTES = 1 << 28
 """What is remembered of tables beside records, in bytes."""
-_SEED = secrets.randbits(62)  # so that nobody can make two ids look the same
+_SEED = SystemBits().getrandbits(62)  # so that nobody can make two ids look the same
 _SECOND = 1 << 62
 
 Rows = NDArray[np.uint32]

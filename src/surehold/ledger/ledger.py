@@ -141,7 +141,7 @@ class Ledger(View):
                     with self.store.lock:
                         if self._in_doubt or self._writer.last() != self._head.seq:
                             self._reload(self._writer)
-                        self._check_open()
+                        self.check_open()
                         parts = (self._head, self.state, self.filter, self._spending, self.reserved)
                     draft = self._draft(self._writer, self.rules, *parts, self._clock)
                     yield draft
@@ -185,11 +185,7 @@ class Ledger(View):
         return self.successor is None or not self.successor["erased"]
 
     def check_open(self) -> None:
-        """Refuse to go on with a dataset that has a successor."""
-        self.refresh()
-        self._check_open()
-
-    def _check_open(self) -> None:
+        """Refuse to go on with a dataset that has a successor, as of the last refresh."""
         if self.successor is not None:
             name = self.successor["successor"]
             reason = f"this dataset was closed for good when {name!r} took over its records"

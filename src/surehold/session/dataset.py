@@ -121,6 +121,7 @@ class Dataset(Overview):
         caller's own an append that is repeated, after a crash say, is made once, however small.
         CSV may have another ``delimiter`` (``";"``, ``"|"``, ``"tab"``) and ``decimal`` mark.
         """
+        self._ledger.refresh()
         self._ledger.check_open()
         if key is not None:
             key = check_text("key", key)
@@ -244,7 +245,7 @@ class Dataset(Overview):
         With ``fixed_time`` an answer is released at a time that the query and the number of records
         decide, so that a clock tells nothing of what they hold. None does so for models and fits.
         """
-        self._ledger.check_open()
+        self._ledger.check_open()  # as far as is known; an ask refreshes the ledger, once
         noise = self.noise
         if noise is None:
             noise = system_noise()

@@ -103,8 +103,10 @@ class Questions:
 
     def _named(self, name: str) -> Query | None:
         """The question of that name, if there is one by now."""
-        self._ledger.refresh()
         kept = self._ledger.names.by_name.get(name)
+        if kept is None:  # a name means one question for ever, and may be new
+            self._ledger.refresh()
+            kept = self._ledger.names.by_name.get(name)
         return None if kept is None else query_of(kept.canonical)
 
     def named(self, question: NamedQuestion) -> tuple[Query, KeptName]:
