@@ -223,7 +223,9 @@ def every_outcome(tmp_path_factory):
         dataset.append(cases)
         session = dataset.session()
         session.keep_table([{"case": 1, "answer": "a"}], "run-17")
-        session.register(["right and label = 'a'"], is_counted=True)  # as a service does
+        session.is_counted = True  # as a service does
+        session.register(["right and label = 'a'"])
+        session.is_counted = False
         session.ask("right", expect=0.83, within=0.01, key="one")
         session.ask(sh.rate("right", given="label = 'a'"))
         session.ask(sh.gate("right", at_least=0.5), expect="pass")
