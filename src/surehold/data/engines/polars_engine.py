@@ -14,7 +14,6 @@ from surehold.data.engines.polars_pairs import pair_unit
 from surehold.data.engines.polars_printer import PolarsPrinter
 from surehold.errors import InvalidInput
 from surehold.queries import CellMeasure, Measure
-from surehold.queries.expressions import Type
 from surehold.queries.pairs import PairMeasure
 
 
@@ -172,7 +171,6 @@ def _in_chunks(column: pl.Series, lengths: Sequence[int]) -> pl.Series:
 
 _ONE = pl.DataFrame({"": [True]})
 _FEW_ROWS = 1 << 16
-_FEW_NODES = 5  # age > 65 and smoker
 
 
 def _totals(measures: Sequence[Measure]) -> list[pl.Expr]:
@@ -182,10 +180,4 @@ def _totals(measures: Sequence[Measure]) -> list[pl.Expr]:
 
 def _is_short(measures: Sequence[Measure], rows: pl.DataFrame) -> bool:
     """Whether one measure is so little work that planning how to share it takes longer."""
-    if len(measures) > 1:
-        return False
-    expression = measures[0].expression
-    return rows.height <= _FEW_ROWS or (
-        expression.size <= _FEW_NODES
-        and all(node.type is not Type.TEXT for node in expression.walk())
-    )
+    return len(measures) == 1 and rows.height <= _FEW_ROWS
