@@ -9,7 +9,7 @@ not ``a > b``: a difference may be rounded to zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -151,26 +151,32 @@ def _join(operator: str, parts: Sequence[Expression], position: int) -> Expressi
                     return one
                 continue  # true and x, false or x
             known[write(one)] = one
-    merged = {write(one): one for one in _merge_lists(list(known.values()), operator == "and")}
+    merged = _merge_lists(known, operator == "and")
     if not merged:
         return ex.Truth(not absorbing, position=position)
     ordered = tuple(merged[text] for text in sorted(merged))
     return ordered[0] if len(ordered) == 1 else ex.Connective(operator, ordered, position=position)
 
 
-def _merge_lists(parts: Sequence[Expression], negated: bool) -> Iterator[Expression]:
-    """``x = 1 or x in (2, 3)`` is one list, and so is ``x <> 1 and not x in (2, 3)``."""
+def _merge_lists(parts: Mapping[str, Expression], negated: bool) -> dict[str, Expression]:
+    """``x = 1 or x in (2, 3)`` is one list, and so is ``x <> 1 and not x in (2, 3)``.
+
+    Both the parts and what is returned are known by their texts.
+    """
+    merged: dict[str, Expression] = {}
     lists: dict[tuple[str, type], list[tuple[Expression, tuple[float | str, ...]]]] = {}
-    for part in parts:
+    for written, part in parts.items():
         found = _as_list(part, negated)
         if found is None:
-            yield part
+            merged[written] = part
         else:
             lists.setdefault((write(found[0]), type(found[1][0])), []).append(found)
     for several in lists.values():
         operand = several[0][0]
         values = tuple(value for _, some in several for value in some)
-        yield _listed(operand, values, negated, operand.position)
+        one = _listed(operand, values, negated, operand.position)
+        merged[write(one)] = one
+    return merged
 
 
 def _as_list(part: Expression, negated: bool) -> tuple[Expression, tuple[float | str, ...]] | None:
@@ -219,13 +225,13 @@ def _compare(node: ex.Compare, negated: bool, counts_true: bool = False) -> Expr
             operator = _OPPOSITE[operator] if isinstance(side, ex.Not) else operator
         left, right = (side.operand if isinstance(side, ex.Not) else side for side in (left, right))
     (left_negated, left), (right_negated, right) = _oriented(left), _oriented(right)
-    if _order(right) < _order(left):
+    if _precedes(right, left):
         left_negated, left, right_negated, right = right_negated, right, left_negated, left
         operator = _MIRRORED[operator]
     if left_negated:
         operator, right_negated = _MIRRORED[operator], not right_negated
     right = _with_sign(right_negated, right)
-    if write(left) == write(right):
+    if left.size == right.size and write(left) == write(right):
         operator = "=" if operator in ("=", "<=", ">=") else "<>"
     return ex.Compare(operator, left, right, position=node.position)
 
@@ -248,7 +254,7 @@ def _arithmetic(node: ex.Arithmetic) -> Expression:
         operator = "+"
     else:
         negated ^= right_negated
-    if operator != "/" and _chain_order(operator, right) < _chain_order(operator, left):
+    if operator != "/" and _precedes(right, left, operator):
         left, right = right, left
     return _with_sign(negated, replace(node, operator=operator, left=left, right=right))
 
@@ -266,9 +272,9 @@ def _signed(node: Expression) -> Signed:
 def _oriented(node: Expression) -> Signed:
     """The same where ``a - b`` and ``b - a`` are the same but for the sign, too."""
     match node:
-        case ex.Arithmetic("-", left, right) | ex.Elapsed("-", left, right) if _chain_order(
-            "+", right
-        ) < _chain_order("+", left):
+        case ex.Arithmetic("-", left, right) | ex.Elapsed("-", left, right) if _precedes(
+            right, left, "+"
+        ):
             return True, replace(node, left=right, right=left)
         case _:
             return _signed(node)
@@ -289,15 +295,21 @@ def _with_sign(negated: bool, node: Expression) -> Expression:
             return ex.Negate(node, position=node.position)
 
 
-def _order(node: Expression) -> tuple[bool, int, str]:
-    """Literals come last, and what is simple comes first."""
-    return isinstance(node, _LITERAL), node.size, write(node)
+def _precedes(one: Expression, other: Expression, chain: str = "") -> bool:
+    """Whether an operand comes before another: what is simple first, and literals last.
+
+    In a ``chain`` of sums or products a larger part of it comes before everything else, where it
+    needs no brackets and adds no level. Texts, which take time to write, decide between equals.
+    """
+    first, second = _rank(one, chain), _rank(other, chain)
+    return first < second if first != second else write(one) < write(other)
 
 
-def _chain_order(operator: str, node: Expression) -> tuple[bool, int, bool, int, str]:
-    """A larger chain comes first, where it needs no brackets and adds no level."""
-    in_chain = isinstance(node, _CHAIN) and (node.operator in "+-") is (operator == "+")
-    return not in_chain, -node.size if in_chain else 0, *_order(node)
+def _rank(node: Expression, chain: str) -> tuple[bool, int, bool, int]:
+    in_chain = (
+        bool(chain) and isinstance(node, _CHAIN) and (node.operator in "+-") is (chain == "+")
+    )
+    return not in_chain, -node.size if in_chain else 0, isinstance(node, _LITERAL), node.size
 
 
 # --------------------------------------------------------------------------- any type

@@ -25,6 +25,7 @@ T = TypeVar("T")
 QUALIFIER = '"'
 """What stands between a table and its column inside of a name: a sign that no name has."""
 _RESOLVED = re.compile(r"(table:[0-9a-f]{64}):([a-z_]+)")
+_DOT = re.compile(r"\.[^0-9]")
 _MENTION = f"{QUALIFIER}table:"
 """What the canonical text of every question about a side table has in it."""
 
@@ -81,8 +82,11 @@ def type_in(name: str) -> ColumnType | None:
 
 
 def may_name_table(query: Query) -> bool:
-    """Whether a query may have a qualified name, which has a dot in it; if not, it has none."""
-    return "." in query.canonical
+    """Whether a query may have a qualified name; if not, it has none.
+
+    Such a name has a dot in it, which is not followed by a digit as in a number.
+    """
+    return _DOT.search(query.canonical) is not None
 
 
 def mentions_table(canonical: str) -> bool:
