@@ -75,9 +75,10 @@ soak: $(DEV_READY)  ## kill 1,000 times and lose power 5,000 times; nothing that
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/end_to_end/kills.py $(KILLS)
 	@echo "==> $(LOSSES) emulated losses of power"
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/power/losses.py $(LOSSES)
-	@echo "==> 1,200 hostile models at every limit, and 500 runs of the command on bad files"
-	@OPENBLAS_NUM_THREADS=1 SUREHOLD_SOAK=1 SUREHOLD_BAD_FILES=500 $(BIN)/python -m pytest -q \
-		tests/data/process/test_hostile_search.py tests/end_to_end/test_bad_files.py
+	@echo "==> 1,200 hostile models, 500 runs of the command on bad files, 100 kills of a service"
+	@OPENBLAS_NUM_THREADS=1 SUREHOLD_SOAK=1 SUREHOLD_BAD_FILES=500 SUREHOLD_SERVICE_KILLS=50 \
+		$(BIN)/python -m pytest -q tests/data/process/test_hostile_search.py \
+		tests/end_to_end/test_bad_files.py tests/end_to_end/test_service_kills.py
 
 lock: .venv-lock/.ready  ## update the pinned dependencies (LOCK_FLAGS=--upgrade takes the newest)
 	@echo "==> requirements/dev.txt"

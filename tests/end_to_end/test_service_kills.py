@@ -9,14 +9,18 @@ import os
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from end_to_end.crowd import check_appends, check_money, check_told, made, plenty
 from end_to_end.restarts import killed
+from support.runtime import GUARDS
 
-KILLS = int(os.environ.get("SUREHOLD_SERVICE_KILLS", "50"))
+KILLS = int(os.environ.get("SUREHOLD_SERVICE_KILLS", "12"))  # of each guard
 
 
-def test_killed_under_load(tmp_path: Path) -> None:
-    path = made(tmp_path / "data", plenty())
+@pytest.mark.parametrize("guard", GUARDS)
+def test_killed_under_load(tmp_path: Path, guard: str) -> None:
+    path = made(tmp_path / "data", plenty() if guard == "noise" else None)
     seen = killed(path, KILLS, seed=1)
     assert len(seen.restarts) == KILLS + 1
     assert seen.acknowledged > KILLS
