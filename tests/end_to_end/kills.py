@@ -1,7 +1,6 @@
 """Kill workers in the middle of things, open what they leave, and check that nothing is amiss.
 
-`python tests/end_to_end/kills.py 200` does it two hundred times and prints what it saw; so does
-`SUREHOLD_KILLS=200 pytest tests/end_to_end/test_kill.py` without the figures.
+`python tests/end_to_end/kills.py 200` does it two hundred times and prints what it saw.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""Files that the command refuses: each time with exit code 2, and never with an abort.
-
-`SUREHOLD_BAD_FILES=500 pytest tests/end_to_end/test_bad_files.py` runs it five hundred times.
-"""
+"""Files that the command refuses: each time with exit code 2, and never with an abort."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,11 +12,12 @@ from pyarrow import csv
 
 import surehold as sh
 from support.runtime import COLUMNS, batch_plan, made
+from support.soak import length
 from surehold.data.csv_files import csv_texts
 from surehold.data.file_formats import Dialect
 from surehold.queries import Schema
 
-RUNS = int(os.environ.get("SUREHOLD_BAD_FILES", "20"))
+RUNS = length(12, full=500)
 FILES = {
     "ragged.csv": "age,bmi,city\n30,21.5,Oslo\n31\n32,20.5,Bergen\n",
     "long.csv": "age,bmi,city\n30,21.5,Oslo\n31,20.5,Oslo,Bergen\n",

@@ -1,11 +1,10 @@
 """kill -9 in the middle: what was told is there, what was not is whole or absent.
 
-`SUREHOLD_KILLS=200` makes the short run a long one; kills.py prints the figures.
+kills.py does it as often as one likes, and prints the figures.
 """
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ import pytest
 import surehold as sh
 from end_to_end.kills import FIRST, Witnessed, Workers, lines, plan, run
 from end_to_end.worker import COLUMNS, Load, Log, make, records
+from support.soak import length
 from surehold.server.tokens import TokenBook
 
-KILLS = int(os.environ.get("SUREHOLD_KILLS", "12"))
+KILLS = length(6, full=100)
 
 # What each operation comes by, in order (see worker.CRASH_POINTS).
 STEPS = {

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -14,8 +13,9 @@ import pytest
 from end_to_end.crowd import check_appends, check_money, check_told, made, plenty
 from end_to_end.restarts import killed
 from support.runtime import GUARDS
+from support.soak import length
 
-KILLS = int(os.environ.get("SUREHOLD_SERVICE_KILLS", "12"))  # of each guard
+KILLS = length(8, full=50)  # of each guard
 
 
 @pytest.mark.parametrize("guard", GUARDS)

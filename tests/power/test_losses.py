@@ -1,11 +1,10 @@
 """Power that fails at random moments: nothing that anybody was told of is lost.
 
-`SUREHOLD_LOSSES=5000` makes the short run a long one; losses.py prints the figures.
+losses.py does it as often as one likes, and prints the figures.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -13,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from power.losses import run
+from support.soak import length
 
-LOSSES = int(os.environ.get("SUREHOLD_LOSSES", "60"))
+LOSSES = length(60, full=1000)
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None,

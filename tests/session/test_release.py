@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from surehold.data.calibration import Calibration
 from surehold.data.record_store import RecordStore
 from surehold.session import evaluation
 from surehold.session.dataset import Dataset
-from surehold.session.release import MARGIN, REST, SLOT, slot_after
+from surehold.session.release import MARGIN, REST, SLOT, Release, slot_after
 
 EXPECTED = 0.010  # seconds, for every evaluation: slots of 50 ms
 HELD = slot_after(MARGIN * EXPECTED)
@@ -91,6 +92,14 @@ def test_slots_double():
 
 def test_no_slot_is_shorter_than_the_first():
     assert slot_after(0.0) == slot_after(1e-9) == SLOT
+
+
+def test_the_real_clock_is_waited_for():
+    """Other tests do not wait on it: see the conftest.py at the root."""
+    release, begun = Release(sleep=lambda seconds: time.sleep(seconds)), time.monotonic()
+    with release.held(expected=0.001):
+        pass
+    assert time.monotonic() - begun >= SLOT
 
 
 # ------------------------------------------------------------------------------- on every path
