@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import subprocess
 import sys
@@ -112,6 +113,8 @@ class Witnessed:
         self._kept: dict[int, int] = {}  # batch: records
         self._tokens: dict[str, tuple[str, bool]] = {}  # by id: its text, and whether it is good
         self._models: dict[str, int] = {}
+        self._names: dict[str, set[str]] = {"table": set(), "name": set()}
+        self._reserved: dict[str, float] = {}
 
     def check(self, *logs: Path) -> None:
         """After a kill: everything that anybody was told of is there, once, and paid for."""
@@ -126,6 +129,8 @@ class Witnessed:
             self._check_appends(dataset, said)
             self._check_answers(dataset, said)
             self._check_models(dataset, said)
+            self._check_names(dataset, said)
+            self._check_reservations(dataset, said)
             self._check_open_questions(dataset, said)
             verified = dataset.verify()
             assert verified.records == dataset.n
@@ -166,6 +171,34 @@ class Witnessed:
         self.seen["models acknowledged"] += len(told)
         for name, number in self._models.items():
             assert dataset.model_content(name) == model(number), "a model is lost"
+
+    def _check_names(self, dataset: sh.Dataset, said: list[dict[str, Any]]) -> None:
+        """Side tables, which are read, and registered questions."""
+        found = {
+            "table": {table.name for table in dataset.tables},
+            "name": {question.name for question in dataset.dashboard.questions},
+        }
+        for kind, names in self._names.items():
+            told = {line["name"] for line in said if line.get("done") == kind}
+            names |= told
+            self.seen[f"{kind}s acknowledged"] += len(told)
+            assert names <= found[kind], f"a {kind} is lost"
+        for name in self._names["table"]:
+            dataset._data.table_store.rows(dataset.table(name).table)
+
+    def _check_reservations(self, dataset: sh.Dataset, said: list[dict[str, Any]]) -> None:
+        """The last that was acknowledged, or one that its worker never heard of."""
+        found = {one.analyst: one.reserved for one in dataset.reservations}
+        for line in said:
+            if line.get("done") == "reservation":
+                self._reserved[line["name"]] = line["share"]
+                self.seen["reservations acknowledged"] += 1
+        last = {line["name"]: line["share"] for line in said if line.get("about") == "reservation"}
+        for name, share in found.items():
+            is_kept = share == self._reserved.get(name)
+            assert is_kept or math.isclose(share, last[name], rel_tol=1e-6), "a reservation is lost"
+        assert self._reserved.keys() <= found.keys(), "a reservation is lost"
+        self._reserved = found
 
     def _check_appends(self, dataset: sh.Dataset, said: list[dict[str, Any]]) -> None:
         n, start = dataset.n, self._n

@@ -34,6 +34,7 @@ STEPS = {
     "ask_many": ("enter charge 2", "note key 2", "commit", "witness", "enter answer 2", "commit 2"),
     "make_token": ("replace", "sync folder"),
     "keep_model": ("replace", "sync folder 2"),
+    "reserve": ("enter reservation", "commit", "witness"),
 }
 DECIDING = ("commit", "replace")  # from then on a part of what was asked for is there
 

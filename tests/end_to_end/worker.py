@@ -101,6 +101,7 @@ class Load:
         self._done = 0
         self._book = TokenBook(dataset.path)
         self._tokens: list[tuple[str, str]] = []
+        self._tables: list[str] = []
 
     def step(self) -> None:
         self._done += 1
@@ -116,8 +117,12 @@ class Load:
                 self.make_token,
                 self.revoke_token,
                 self.keep_model,
+                self.keep_table,
+                self.ask_table,
+                self.register,
+                self.reserve,
             ),
-            weights=(6, 3, 2, 8, 2, 3, 1, 3, 2, 2),
+            weights=(6, 3, 2, 8, 2, 3, 1, 3, 2, 2, 2, 2, 2, 2),
         )[0]
         what()
 
@@ -190,6 +195,32 @@ class Load:
         kept = self._dataset.keep_model(model(self._number))
         self._log.say(done="model", number=self._number, name=kept.model)
 
+    def keep_table(self) -> None:
+        name = f"t{self._number}"
+        self._log.say(about="table", name=name)
+        rows = [{"who": f"№0 {i}", "v": self._number + i} for i in range(50)]
+        self._log.say(done="table", name=self._session.keep_table(rows, name).name)
+        self._tables.append(name)
+
+    def ask_table(self) -> None:
+        for name in self._tables[-1:]:
+            self._ask([f"fraction({name}.who is not null and {name}.v > {self._number})"])
+
+    def register(self) -> None:
+        name = f"n{self._number}"
+        self._log.say(about="name", name=name)
+        asked = {"name": name, "question": f"x < 0.25 and batch <> {self._number}"}
+        self._session.register(sh.Dashboard.of([asked]))
+        self._log.say(done="name", name=name)
+
+    def reserve(self) -> None:
+        """For one analyst of this worker, more each time; without a limit there is nothing to."""
+        if self._dataset.guard == "noise":
+            name, share = f"for {self._seed}", (self._done + 1) / 10**6
+            self._log.say(about="reservation", name=name, share=share)
+            kept = self._dataset.reserve(name, share)
+            self._log.say(done="reservation", name=name, share=kept.reserved)
+
     def seal(self) -> None:
         self._log.say(about="seal")
         self._dataset._data.seal()
@@ -236,6 +267,7 @@ CRASH_POINTS: dict[str, tuple[Any, str]] = {
     "enter rows": (Draft, "add_rows"),
     "enter segments": (Draft, "add_segments"),
     "enter seal": (Draft, "seal"),
+    "enter reservation": (Draft, "reserve"),
     "enter claim": (SurpriseDraft, "add_claim"),
     "enter charge": (Draft, "add_charge"),
     "enter answer": (Draft, "add_answer"),

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import surehold as sh
-from support.runtime import COLUMNS, records, sql
+from support.runtime import COLUMNS, ID, numbered, sql
 from support.tampering import bodies, changed, copied, found_by, rehash, rewitness, write
+from support.workload import SIDE
 from surehold.data.record_store import RecordStore
 
 ASKED: tuple[tuple[str, dict[str, str]], ...] = (
@@ -33,6 +34,7 @@ ASKED: tuple[tuple[str, dict[str, str]], ...] = (
     ("means(bmi, 0, 50, city in ('Oslo'))", {}),
     ("auc(age, bmi > 25)", {}),
     ("variance(bmi, 0, 50)", {}),
+    ("p.says", {}),
 )
 
 
@@ -41,17 +43,26 @@ NAMED = {"name": "older", "question": "age > 50", "unit": "%", "gate": ">= 10 %"
 
 @pytest.fixture(scope="session")
 def evals(tmp_path_factory) -> Path:
-    """All kinds of questions, asked at two rounds; one that was charged and not answered."""
-    path = tmp_path_factory.mktemp("damage") / "evals"
-    with sh.create(path, beta="0.05", columns=COLUMNS) as dataset:
-        dataset.append(records(0, 300))
+    """All kinds of questions, asked at two rounds; one that was charged and not answered.
+
+    It took over from another dataset, with what was spent there.
+    """
+    old, path = (tmp_path_factory.mktemp("damage") / name for name in ("old", "evals"))
+    with sh.create(old, beta="0.05", columns={ID: "int", **COLUMNS}, id=ID, limit=999) as dataset:
+        dataset.append(numbered(0, 250))
+        dataset.session("ann").ask("age > 44")
+    sh.succeed(old, path, erase=[249], reason="on request")
+    with sh.open(path) as dataset:
+        assert dataset.append(numbered(0, 300)).known == 249
+        dataset.reserve("bob", 20)
+        dataset.keep_table(SIDE, "p")
         session = dataset.session("ann")
         session.register(["bmi > 10", "bmi > 12"], share="0.1")
         session.register(sh.Dashboard.of([NAMED]))
         for i, (query, options) in enumerate(ASKED):
             session.ask(query, key=f"key {i}", **options)
         session.ask_many(["bmi > 10", "age > 9"], key="list")
-        dataset.append(records(300, 400))
+        dataset.append(numbered(300, 400))
         for query, options in ASKED:
             session.ask(query, **options)
         with pytest.MonkeyPatch.context() as patch:
@@ -87,7 +98,12 @@ def edited(body: dict[str, Any], place: tuple[Any, ...]) -> str:
 # The words, and the name that a caller gave to a candidate. A claim is the same whoever asked how.
 ONLY_HASHED = {"query", "name"}
 OF_NAMES = {("unit",), ("at_least",), ("watch",), ("analyst",)}
+# Whom something is kept for, and how many records were known, is what the custodian was told.
+OF_OTHERS = {("analyst",), ("known",), ("salt",)}
 OF_CLAIMS = {("analyst",), ("asked", "expect"), ("asked", "within"), ("asked", "doubt")}
+
+
+KINDS = ("claim", "name", "keep", "reserve", "append", "charge", "answer", "create")
 
 
 def of_kind(path: Path, kind: str) -> list[tuple[int, dict[str, Any]]]:
@@ -120,7 +136,7 @@ def cases(evals: Path, kind: str) -> Iterator[tuple[int, dict[str, Any], tuple[A
                     yield seq, body, place
 
 
-@pytest.mark.parametrize("kind", ["claim", "name", "charge", "answer", "create"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_field_with_all_hashes_and_the_witness_forged(evals, tmp_path, kind: str) -> None:
     path = copied(evals, tmp_path / "forged")
     hashes = sql(path, "SELECT hash, seq FROM entries")
@@ -137,11 +153,15 @@ def test_every_field_with_all_hashes_and_the_witness_forged(evals, tmp_path, kin
             sql(path, "UPDATE entries SET hash = ? WHERE seq = ?", values=row)
         (path / "witness").write_bytes(witness)
     assert found_by(path) is None
-    unfound -= {"claim": OF_CLAIMS, "name": OF_NAMES}.get(kind, set())
+    unfound -= {
+        "claim": OF_CLAIMS,
+        "name": OF_NAMES,
+        **dict.fromkeys(("keep", "reserve", "append"), OF_OTHERS),
+    }.get(kind, set())
     assert {place for place in unfound if place[0] not in ONLY_HASHED} == set()
 
 
-@pytest.mark.parametrize("kind", ["claim", "name", "charge", "answer"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_field_alone_is_found_by_its_hash(evals, tmp_path, kind: str) -> None:
     path = copied(evals, tmp_path / "edited")
     seq, body = of_kind(evals, kind)[0]

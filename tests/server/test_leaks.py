@@ -207,6 +207,31 @@ def test_records_that_do_not_fit(cage, log):
     assert run.dataset.n == 1150
 
 
+@pytest.mark.parametrize("guard", GUARDS)
+def test_ids_that_are_known_are_counted_and_never_named(tmp_path, log, guard):
+    """Neither the ids nor what is kept of them, whatever an export has of either."""
+    columns = {"who": "str", "age": "int", "city": "str"}
+    create(tmp_path / "clinic", **guarded(guard), columns=columns, id="who").close()
+    rows = [{"who": f"{WORD}-{i}", "age": NUMBER, "city": WORD} for i in range(300)]
+    with Dataset(tmp_path / "clinic", FastSeededNoise(3)) as dataset, running(dataset) as run:
+        dataset.append(rows)
+        token = run.token("custodian")
+        others = [{**row, "age": 1} for row in rows[::100]]
+        for body in (others, [*rows, *others], [*rows, {"who": "new", "age": 1}, *others]):
+            got = send(run.url, "POST", "/v1/append", body, token=token)
+            check_got(got, 422)
+            assert "3 known ids with other values" in got.content.decode()
+        twice = [{"who": f"{WORD}-x", "age": i} for i in range(2)]
+        check_got(send(run.url, "POST", "/v1/append", twice, token=token), 422)
+        missing = [{"who": None, "age": NUMBER, "city": WORD}]
+        check_got(send(run.url, "POST", "/v1/append", missing, token=token), 422)
+        check_got(send(run.url, "POST", "/v1/append", rows, token=token), 200)
+        got = send(run.url, "POST", "/v1/tables?name=p", [{"who": f"{WORD}-1"}] * 2, token=token)
+        check_got(got, 422)
+        assert dataset.n == 300
+    check_silent(log())
+
+
 # ------------------------------------------------------------------------- what goes wrong inside
 
 

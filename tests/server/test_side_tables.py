@@ -1,4 +1,7 @@
-"""What a service says about side tables does not depend on the records, to the byte."""
+"""What a service says of tables, names and shares does not depend on the records, to the byte.
+
+Nor does what it says once another dataset took over.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +38,29 @@ ASKED = (
 )
 
 
+NAMED = [
+    {"name": "right", "question": '"run-0".answer = label'},
+    {"name": "cats", "question": "label = 'cat'", "unit": "%"},
+]
+OTHERS = (
+    ("POST", "/v1/register", {"questions": NAMED}),
+    ("POST", "/v1/register", {"questions": [{**NAMED[0], "question": "label = 'dog'"}]}),
+    ("POST", "/v1/register", {"questions": [{"name": "gone", "question": "gone.x = 1"}]}),
+    ("GET", "/v1/dashboard", None),
+    ("POST", "/v1/quote", {"query": "right"}),
+    ("POST", "/v1/reserve", {"analyst": "ann", "amount": "0.25"}),
+    ("POST", "/v1/reserve", {"analyst": "bob", "amount": "100"}),
+    ("POST", "/v1/watch", {"questions": ["nothing"]}),
+    ("POST", "/v1/ask", {"query": "label = 'cat'", "round": 5000}),
+    ("POST", "/v1/tables?name=late", [{"item": "q1", "answer": "cat"}]),
+    ("POST", "/v1/append", [{"item": "new", "label": 7}]),
+)
+
+
 def told(path, guard, some):
     """Every response to the same requests."""
     columns = {"item": "str", "label": "str"}
-    sh.create(path, columns=columns, id="item", **guarded(guard)).close()
+    sh.create(path, columns=columns, id="item", **guarded(guard, limit=60)).close()
     with Dataset(path) as dataset, running(dataset) as run:
         dataset.append(some)
         for i, table in enumerate(TABLES.values()):
@@ -48,7 +70,18 @@ def told(path, guard, some):
             got = send(run.url, "POST", "/v1/quote", body)
             yield got.status, got.content
         yield send(run.url, "GET", "/v1/tables").content
+        yield from said(run, *OTHERS)
+        if guard == "surprise":
+            new = path.with_name("next")
+            sh.succeed(path, new, erase=[some[0]["item"]], reason="on request")
+            yield from said(run, *OTHERS, *(("POST", "/v1/ask", body) for body in ASKED[:3]))
         assert dataset.status().answers == 0
+
+
+def said(run, *requests):
+    for method, path, body in requests:
+        got = send(run.url, method, path, body)
+        yield got.status, got.content
 
 
 @pytest.mark.parametrize("guard", GUARDS)

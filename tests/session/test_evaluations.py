@@ -30,16 +30,21 @@ from hypothesis.stateful import (
 import surehold as sh
 from support.machine import FAULTY, Crash
 from support.noise_sources import FastSeededNoise
-from support.runtime import made, records, sql
+from support.runtime import made, numbered, sql
 from support.tampering import bodies
 from support.touches import Touches
-from support.workload import CASES, YOUTH, in_process
+from support.workload import CASES, OF_TABLES, SIDE, YOUTH, in_process
 from surehold.ledger.store import Store
 from surehold.session.dataset import Dataset
 from surehold.session.evaluation import Evaluator
 from surehold.session.session import Session
 
-NAMES = ("fraction", "mean", "bins", "rate", "gate", "variance", "select", "fit", "model")
+ALL = CASES | OF_TABLES
+NAMES = (
+    *("fraction", "mean", "bins", "rate", "gate", "variance", "select", "fit", "model"),
+    *OF_TABLES,
+)
+WATCHED = {"old": "age > 50", "said": "p.says", "late": "bmi > 43"}
 Names = st.sampled_from(NAMES)
 Keys = st.none() | st.sampled_from(("a", "b", "c"))
 Asks = st.tuples(Names, Keys, st.integers(0, 1))
@@ -64,7 +69,10 @@ class Machine(RuleBasedStateMachine):
 
     @initialize()
     def create(self) -> None:
-        made(self.path, count=1200, guard=self.guard).close()
+        with made(self.path, count=1200, guard=self.guard, ids=True) as dataset:
+            dataset.keep_table(SIDE, "p")
+            named = [{"name": name, "question": asked} for name, asked in WATCHED.items()]
+            dataset.session().register(sh.Dashboard.of(named))
         self.connect()
 
     def connect(self) -> None:
@@ -91,7 +99,7 @@ class Machine(RuleBasedStateMachine):
     def ask(self, asked: tuple[str, str | None, int]) -> None:
         name, key, which = asked
         with suppress(*REFUSALS, sh.WrongGuard, sh.StorageFailed):
-            self.open[which][1].ask(CASES[name].query, key=key)
+            self.open[which][1].ask(ALL[name].query, key=key)
 
     @rule(asked=Asks)
     def ask_alone(self, asked: tuple[str, str | None, int]) -> None:
@@ -100,7 +108,13 @@ class Machine(RuleBasedStateMachine):
     @rule(names=st.lists(Names, min_size=1, max_size=4), key=Keys, which=st.integers(0, 1))
     def ask_many(self, names: list[str], key: str | None, which: int) -> None:
         with suppress(*REFUSALS, sh.WrongGuard):
-            self.open[which][1].ask_many([CASES[name].query for name in names], key=key)
+            self.open[which][1].ask_many([ALL[name].query for name in names], key=key)
+
+    @rule(names=st.lists(st.sampled_from(sorted(WATCHED)), min_size=1), which=st.integers(0, 1))
+    def watch(self, names: list[str], which: int) -> None:
+        """What was registered before; some of it is asked elsewhere too."""
+        with suppress(*REFUSALS):
+            self.open[which][1].watch(names)
 
     @rule(asks=st.lists(Asks, min_size=2, max_size=5))
     def race(self, asks: list[tuple[str, str | None, int]]) -> None:
@@ -157,11 +171,12 @@ class Machine(RuleBasedStateMachine):
         finally:
             TOUCHES.during = None
 
-    @rule(count=st.integers(1, 60))
-    def append(self, count: int) -> None:
+    @rule(count=st.integers(1, 60), known=st.integers(0, 60))
+    def append(self, count: int, known: int) -> None:
         dataset = self.open[0][0]
         if dataset.n + count <= 2000:
-            dataset.append(records(dataset.n, dataset.n + count))
+            added = dataset.append(numbered(dataset.n - known, dataset.n + count))
+            assert (added.count, added.known) == (count, known)
 
     def new_path(self) -> Path:
         self.copies += 1

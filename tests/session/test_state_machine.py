@@ -1,6 +1,7 @@
 """Everything that can be done to a dataset, in any order, with a fault at every commit point.
 
 What is asked is of every class (:mod:`workload`), and all of it is in one ledger, under one budget.
+In half of all datasets records have ids: then exports that grow are appended, and side tables kept.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,14 +31,26 @@ from hypothesis.stateful import (
 import surehold as sh
 from support.machine import FAULTY, Crash, Model, Question, Step
 from support.noise_sources import FastSeededNoise, NoNoise
-from support.runtime import N0, adaptive_plan, age_of, batch_plan, made, older, records
-from support.workload import CASES, YOUTH, Case, in_process
+from support.runtime import (
+    N0,
+    adaptive_plan,
+    age_of,
+    batch_plan,
+    made,
+    numbered,
+    older,
+    records,
+)
+from support.workload import CASES, OF_TABLES, SIDE, YOUTH, Case, in_process
+from surehold.data.ids import IdFilter
 from surehold.data.record_store import Exact, RecordStore
 from surehold.ledger.draft import Draft
 from surehold.ledger.filter import RecordFilter, UncommittedFilter
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.policy import Policy
 from surehold.ledger.store import Store
+from surehold.ledger.tables import Spent
+from surehold.ledger.view import View
 from surehold.mechanisms import to_float
 from surehold.queries import FitForm, NumberForm, SelectForm, form_of
 from surehold.session import session as sessions
@@ -66,6 +80,9 @@ class Machine(RuleBasedStateMachine):
         self.history: list[tuple[int, int, int]] = []
         self.witnessed = 0  # from here on in history; a crash after COMMIT leaves it behind
         self.skipped = 0  # points at which a fault does not come yet
+        self.has_ids = False
+        self.is_kept = False  # the side table
+        self.named: dict[str, Case] = {}  # questions of the dashboard
 
     def teardown(self) -> None:
         for dataset, _ in self.open[:1]:
@@ -100,21 +117,24 @@ class Machine(RuleBasedStateMachine):
         count=st.sampled_from((0, N0 - 1, 300, 790, 1950)),
         data=st.data(),
         noiseless=st.booleans(),
+        ids=st.booleans(),
     )
-    def create(self, batches: bool, count: int, data: st.DataObject, noiseless: bool) -> None:
+    def create(
+        self, batches: bool, count: int, data: st.DataObject, noiseless: bool, ids: bool
+    ) -> None:
         """A few of the cases are enough for one example: they are asked again, and share parts."""
         every = st.sampled_from(sorted(CASES))
         names = data.draw(st.lists(every, min_size=2, max_size=6, unique=True), label="cases")
         plan = batch_plan() if batches else adaptive_plan()
         self.path = self.root / "clinic"
         self.cases = [CASES[name] for name in names]
-        self.noiseless = noiseless
-        made(self.path, plan).close()
+        self.noiseless, self.has_ids = noiseless, ids
+        made(self.path, plan, ids=ids).close()
         self.connect()
         self.model = Model(Policy(plan), 0)
         self.happened("told")
         if count:
-            self.append(count, None, 0)
+            self.append(count, 0, None, 0)
 
     def case(self, asked: int) -> Case:
         return self.cases[asked % len(self.cases)]
@@ -143,15 +163,42 @@ class Machine(RuleBasedStateMachine):
 
     # ------------------------------------------------------------------------------ records
 
-    @rule(count=st.integers(1, 49) | st.integers(50, 200), fault=Faults, which=st.integers(0, 1))
-    def append(self, count: int, fault: str | None, which: int) -> None:
+    @rule(
+        count=st.integers(1, 49) | st.integers(50, 200),
+        known=st.sampled_from((0, 0, 1, 30, 120)),
+        fault=Faults,
+        which=st.integers(0, 1),
+    )
+    def append(self, count: int, known: int, fault: str | None, which: int) -> None:
+        """With ids, an export that grows: some records were there before."""
         which %= len(self.open)
         dataset, n = self.open[which][0], self.model.n
-        came, result = self.do(fault, lambda: dataset.append(records(n, n + count)), which)
+        known = min(known, n) if self.has_ids else 0
+        rows = numbered(n - known, n + count) if self.has_ids else records(n, n + count)
+        came, result = self.do(fault, lambda: dataset.append(rows), which)
         if came in ("told", "lost"):
             self.model.n += count
         if came == "told":
-            assert (result.count, result.n) == (count, self.model.n)
+            said = known if self.has_ids else None
+            assert (result.count, result.known, result.n) == (count, said, self.model.n)
+        self.happened(came)
+
+    @precondition(lambda self: self.has_ids and self.model.n)
+    @rule(count=st.integers(1, 150), is_other=st.booleans(), fault=Faults, which=st.integers(0, 1))
+    def append_known(self, count: int, is_other: bool, fault: str | None, which: int) -> None:
+        """Nothing new, in another order; or one that was changed, which refuses all of it."""
+        which %= len(self.open)
+        dataset, rows = self.open[which][0], numbered(max(self.model.n - count, 0), self.model.n)
+        rows.reverse()
+        if is_other:
+            changed = {**rows[-1], "age": rows[-1]["age"] + 1}
+            new = numbered(self.model.n, self.model.n + 60)
+            with pytest.raises(sh.InvalidInput, match="1 known id with other values"):
+                dataset.append([*new, *rows[:-1], changed])
+            return
+        came, result = self.do(fault, lambda: dataset.append(rows), which)
+        if came == "told":
+            assert (result.count, result.known, result.n) == (0, len(rows), self.model.n)
         self.happened(came)
 
     @rule(fault=Faults, which=st.integers(0, 1))
@@ -164,6 +211,79 @@ class Machine(RuleBasedStateMachine):
         dataset = self.open[which % len(self.open)][0]
         with pytest.raises(sh.BadRecord):
             dataset.append([*records(self.model.n, self.model.n + 60), bad])
+
+    # ------------------------------------------------------------- tables, names, reservations
+
+    @precondition(lambda self: self.has_ids)
+    @rule(fault=Faults, which=st.integers(0, 1))
+    def keep_table(self, fault: str | None, which: int) -> None:
+        """From then on there is more to ask; before, its name means nothing."""
+        which %= len(self.open)
+        dataset, session = self.open[which]
+        assert [one.name for one in dataset.tables] == ["p"] * self.is_kept
+        if not self.is_kept:
+            with pytest.raises(sh.InvalidInput, match="the side table"):
+                session.ask("p.says")
+        came, kept = self.do(fault, lambda: session.keep_table(SIDE, "p"), which)
+        if came == "told":
+            assert (kept.name, kept.rows) == ("p", SIDE.height)
+        if came in ("told", "lost") and not self.is_kept:
+            self.is_kept = True
+            self.ask_about_tables()
+        self.happened(came)
+
+    def ask_about_tables(self) -> None:
+        self.cases = [*OF_TABLES.values(), *self.cases[:4]]
+
+    @rule(asked=Asked, fault=Faults, which=st.integers(0, 1))
+    def name(self, asked: int, fault: str | None, which: int) -> None:
+        """A question of the dashboard, which costs nothing until it is watched."""
+        which %= len(self.open)
+        case, session = self.case(asked), self.open[which][1]
+        if not isinstance(case.query, str):
+            return
+        title = f"q {list((CASES | OF_TABLES).values()).index(case)}"
+        dashboard = sh.Dashboard.of([{"name": title, "question": case.query}])
+        came, found = self.do(fault, lambda: session.register(dashboard), which)
+        if came == "told":
+            assert [(one.title, one.new) for one in found] == [(title, title not in self.named)]
+        if came in ("told", "lost"):
+            self.named[title] = case
+        self.happened(came)
+
+    @rule(fault=Faults, which=st.integers(0, 1))
+    def watch(self, fault: str | None, which: int) -> None:
+        """All of them at once, as a list is asked."""
+        if not self.named:
+            with pytest.raises(sh.InvalidInput, match="the dashboard"):
+                self.open[0][1].watch()
+            return
+        cases = [*self.named.values()]
+        self.ask_some(
+            cases,
+            None,
+            False,
+            fault,
+            which,
+            lambda session: [one.result for one in session.watch().questions],
+        )
+
+    @rule(eighths=st.sampled_from((0, 1, 1, 3, 8)), fault=Faults, which=st.integers(0, 1))
+    def reserve(self, eighths: int, fault: str | None, which: int) -> None:
+        """For one who never asks: nobody else can spend it."""
+        which %= len(self.open)
+        dataset, share = self.open[which][0], Fraction(eighths, 8)
+        before = self.model.reserved
+        if self.model.policy.schedule is not None or not self.model.reserve(share):
+            with pytest.raises(sh.InvalidInput):
+                dataset.reserve("absent", str(share))
+            return
+        came, kept = self.do(fault, lambda: dataset.reserve("absent", str(share)), which)
+        if came == "told":
+            assert kept.reserved == pytest.approx(eighths / 8)
+        if came == "refused":
+            self.model.reserved = before
+        self.happened(came)
 
     # ------------------------------------------------------------------------------- asking
 
@@ -262,7 +382,7 @@ class Machine(RuleBasedStateMachine):
         charge = self.model.policy.mechanism.charge(result.round)
         price = 0 if case.derived else case.price
         assert (result.price, result.charge) == (price, to_float(price * charge))
-        said = {**result.to_dict(), "recorded": None}
+        said = said_by(result)
         if kept:
             assert self.model.told[question] in (None, said)
             self.model.told[question] = said
@@ -328,7 +448,7 @@ class Machine(RuleBasedStateMachine):
         dataset = self.open[which % len(self.open)][0]
         verified = dataset.verify()
         assert (verified.records, verified.answers) == self.model.state[:2]
-        told = {(a.query, a.round): {**a.to_dict(), "recorded": None} for a in dataset.transcript}
+        told = {(a.query, a.round): said_by(a) for a in dataset.transcript}
         assert told.keys() == self.model.told.keys()
         assert len(dataset.transcript) == len(told)
         for question, said in self.model.told.items():
@@ -378,12 +498,21 @@ class Machine(RuleBasedStateMachine):
                 assert left == policy.budget - state.spent
             for round in policy.rounds or (N0, 2000):
                 fitting = dataset._ledger.answers_left(round)
-                assert not fitting or self.model.fits(round, fitting, fitting)
-                assert not self.model.fits(round, fitting + 1, fitting + 1)
+                assert not fitting or self.model.fits(round, fitting, fitting, for_all=True)
+                assert not self.model.fits(round, fitting + 1, fitting + 1, for_all=True)
+            reserved = {name: (*kept,) for name, kept in dataset._ledger.reserved.items()}
+            assert reserved == ({"absent": self.model.reserved} if any(self.model.reserved) else {})
+            assert {name.name for name in dataset.dashboard.questions} == {*self.named}
+            assert len(dataset.tables) == self.is_kept
             assert session.budget.remaining >= 0.0
         assert self.history[-1] == self.model.state
         before, now = self.history[-2:][0], self.history[-1]
         assert all(a <= b for a, b in zip(before, now, strict=True))  # nothing ever falls
+
+
+def said_by(result: Any) -> dict[str, Any]:
+    """What stays the same of a result; it is shown under the name that its question has by now."""
+    return {**result.to_dict(), "recorded": None, "title": None}
 
 
 def assert_exact(result: Any, exact: Any) -> None:
@@ -533,6 +662,13 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
         lambda self, body, form, t, charge, key: REAL["add_answer"](
             self, body, form, t, None, None if charge else key
         ),
+    ),
+    "known records that count again": (IdFilter, "take", lambda self, frame: frame),
+    "a reservation that others spend": (View, "kept_from", lambda *_: Spent(0, 0)),
+    "a table that nobody notes": (
+        Draft,
+        "keep",
+        lambda self, of, name, about, *_, **__: {"of": of, "name": name, **about},
     ),
     "a charge that is forgotten": (Store, "note_charged", lambda *_: None),
     "a charge that is never settled": (Store, "drop_charged", lambda *_: None),

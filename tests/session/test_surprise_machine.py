@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import log2
 from typing import Any
@@ -17,19 +17,36 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 import surehold as sh
-from session.test_state_machine import Asked, Faults, Keys, Machine, of_all_records, swallowed
-from support.machine import FAULTY
+from session.test_state_machine import (
+    FAULTS,
+    Asked,
+    Faults,
+    Keys,
+    Machine,
+    of_all_records,
+    swallowed,
+)
+from support.machine import FAULTY, Crash
 from support.noise_sources import FastSeededNoise
-from support.runtime import COLUMNS, N0
-from support.workload import CASES, YOUTH, in_process
+from support.runtime import COLUMNS, ID, N0
+from support.workload import CASES, OF_TABLES, YOUTH, in_process
 from surehold.data.record_store import RecordStore
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.store import Store
 from surehold.ledger.surprise_draft import SurpriseDraft
 from surehold.ledger.surprise_policy import units_of_bits
+from surehold.ledger.tables import Spent
+from surehold.ledger.view import View
+from surehold.session import succession
 from surehold.session.dataset import Dataset
 from surehold.session.evaluation import Evaluator
 from surehold.session.outcomes import (
@@ -75,6 +92,7 @@ class Tally:
 
     n: int = 0
     told: dict[int, dict[str, Any]] | None = None
+    inherited: int = 0  # units that a predecessor spent
 
 
 class SurpriseMachine(Machine):
@@ -92,19 +110,21 @@ class SurpriseMachine(Machine):
     @initialize(
         count=st.sampled_from((0, 1, 2, 7, 60, 300)),
         data=st.data(),
-        whole=st.sampled_from((None, None, None, WHOLE)),
+        whole=st.sampled_from((None, None, WHOLE)),
+        ids=st.booleans(),
     )
-    def create(self, count: int, data: st.DataObject, whole: int | None) -> None:
+    def create(self, count: int, data: st.DataObject, whole: int | None, ids: bool) -> None:
         every = st.sampled_from(sorted(CASES.keys() - {"fit"}))
         names = data.draw(st.lists(every, min_size=2, max_size=5, unique=True), label="cases")
         self.path, self.names = self.root / "evals", names
-        self.whole = whole
-        sh.create(self.path, beta="0.05", columns=COLUMNS, limit=self.whole).close()
+        self.whole, self.has_ids = whole, ids
+        columns, id = ({ID: "int", **COLUMNS}, ID) if ids else (COLUMNS, None)
+        sh.create(self.path, beta="0.05", columns=columns, id=id, limit=self.whole).close()
         self.model = Tally(told={})
         self.connect()
         self.happened("told")
         if count:
-            self.append(count, None, 0)
+            self.append(count, 0, None, 0)
 
     def happened(self, came: str) -> None:
         """Every state that an entry left behind is one that may be found after a power cut."""
@@ -128,7 +148,10 @@ class SurpriseMachine(Machine):
     def drawn(self, asked: int, option: int) -> tuple[str, Any, dict[str, str]]:
         name = self.names[asked % len(self.names)]
         options = OPTIONS.get(name, ({},))
-        return name, CASES[name].query, options[option % len(options)]
+        return name, (CASES | OF_TABLES)[name].query, options[option % len(options)]
+
+    def ask_about_tables(self) -> None:
+        self.names = [*OF_TABLES, *self.names[:3]]
 
     @rule(asked=Asked, option=st.integers(0, 3), which=st.integers(0, 1))
     def quote(self, asked: int, option: int, which: int) -> None:
@@ -203,6 +226,75 @@ class SurpriseMachine(Machine):
         names = {body["canonical"] for body in self.bodies("name")}
         assert names <= {body["canonical"] for body in self.bodies("claim")}
 
+    @precondition(lambda self: self.bodies("name"))
+    @rule(fault=Faults, which=st.integers(0, 1))
+    def watch(self, fault: str | None, which: int) -> None:
+        session, self.skipped = self.open[which % len(self.open)][1], 0
+        named = {body["name"] for body in self.bodies("name")}
+        found = self.attempt(fault, which, lambda: session.watch().questions)
+        assert not found or {one.name for one in found} == named
+        for one in found:
+            self.check_told(None, one.result)
+
+    @rule(bits=st.sampled_from((0, 10, 40)), fault=Faults, which=st.integers(0, 1))
+    def reserve(self, bits: int, fault: str | None, which: int) -> None:
+        """For one who never asks; that nobody spends it is seen after every step."""
+        which %= len(self.open)
+        dataset, before = self.open[which][0], self.ledger.reserved
+        left = None if self.whole is None else units_of_bits(Fraction(self.whole))
+        try:
+            came, _ = self.do(fault, lambda: dataset.reserve("absent", bits), which)
+        except sh.InvalidInput:
+            is_open = self.ledger.store.unanswered() > 0  # whose cost is kept for them
+            is_less = left is None or left - self.ledger.state.spent < units_of_bits(Fraction(bits))
+            assert bits
+            assert is_less or is_open
+            return
+        if came == "refused":
+            assert self.ledger.reserved == before
+        else:
+            kept = self.ledger.reserved.get("absent")
+            assert (kept.units if kept else 0) == units_of_bits(Fraction(bits))
+        self.happened(came)
+
+    @precondition(lambda self: self.has_ids and self.model.n > 2)
+    @rule(
+        erased=st.integers(0, 2),
+        fault=st.none() | st.sampled_from(FAULTS[:-1]),
+        skipped=st.integers(0, 4),
+    )
+    def succeed(self, erased: int, fault: str | None, skipped: int) -> None:
+        """Another dataset takes over, once, with all that was spent, wherever that is cut off."""
+        before, n = self.ledger.state, self.model.n
+        self.close_all()
+        place = self.new_copy()
+        place.mkdir()
+        self.path.rename(place / "old")
+        wish: dict[str, Any] = {"columns": {"bmi": "float"}, "reason": "on request"}
+        wish |= {"erase": range(n - erased, n)} if erased else {}
+        try:
+            with FAULTY.with_one(fault, place, self.new_copy(), skipped):
+                sh.succeed(place / "old", place / "new", **wish)
+        except Crash:
+            place = FAULTY.copy
+        except sh.StorageFailed:
+            assert FAULTY.fired == fault
+        with Dataset(place / "old") as old:
+            old.verify()
+        done = sh.succeed(place / "old", place / "new", **wish)  # finishes it, if need be
+        assert (done.n, done.erased) == (n - erased, erased)
+        with Dataset(place / "old") as old:
+            assert replace(old._ledger.state, time=before.time) == before
+            with pytest.raises(sh.RequestRefused, match="'new' took over"):
+                old.session()
+            old.verify()
+        assert sorted(one.name for one in place.iterdir()) == ["new", "old"]
+        self.path, self.history, self.is_kept = place / "new", [], False
+        self.names = [name for name in self.names if name in CASES] or ["fraction"]
+        self.model = Tally(n - erased, {}, before.spent)
+        self.connect()
+        self.happened("told")
+
     def bodies(self, kind: str) -> list[dict[str, Any]]:
         return [entry.read() for entry in self.ledger.store.entries() if entry.kind == kind]
 
@@ -229,20 +321,16 @@ class SurpriseMachine(Machine):
         self.happened(came)
         return results if came == "told" else []
 
-    def check_told(self, name: str, result: Any) -> None:
+    def check_told(self, name: str | None, result: Any) -> None:
         """It is in the ledger, as it was told before; and it is right of the records."""
         assert type(result) in KINDS
         said = {**result.to_dict(), "recorded": None}
         known = self.model.told.setdefault(result.entry, said)
-        assert {**known, "text": None, "display": None, "name": None} == {
-            **said,
-            "text": None,
-            "display": None,
-            "name": None,
-        }
+        words = dict.fromkeys(("text", "title", "display", "name"))
+        assert {**known, **words} == {**said, **words}
         bits = -sum(log2(Fraction(weight)) for weight in result.exact["weights"])
         assert result.surprise == pytest.approx(bits, abs=1e-9)
-        exact = CASES[name].exact
+        exact = (CASES | OF_TABLES)[name].exact if name else None
         if exact is None or result.round < 2 or isinstance(result, DecisionOutcome | LadderOutcome):
             return
         with np.errstate(all="ignore"):
@@ -287,11 +375,13 @@ class SurpriseMachine(Machine):
             state = ledger.refresh()
             assert dataset.n == state.records == self.model.n
             answers = [e.read() for e in ledger.store.entries() if e.kind == "answer"]
-            assert state.spent == sum(int(body["charge"]) for body in answers)
+            paid = sum(int(body["charge"]) for body in answers)
+            assert state.spent == self.model.inherited + paid
             assert state.answers == len(answers)
             claims = [e.read()["subject"] for e in ledger.store.entries() if e.kind == "claim"]
             assert len(claims) == len(set(claims)) == len(ledger.store.claims())
-            limits = [(state.spent, self.whole)]
+            kept = sum(one.units for one in ledger.reserved.values())
+            limits: list[tuple[int, int | None]] = [(state.spent + kept, self.whole)]
             limits += [(ledger.spent_by(f"analyst {i}").units, CAPPED) for i in (2,)]
             for spent, most in limits:
                 assert most is None or spent <= units_of_bits(Fraction(most))
@@ -347,6 +437,16 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a charge that is forgotten": (Store, "note_charged", lambda *_: None),
     "a charge that is never settled": (Store, "drop_charged", lambda *_: None),
     "a claim at each ask": (SurpriseDraft, "claim_row", lambda *_: None),
+    "a successor that forgets what was spent": (
+        succession._Wish,
+        "_past",
+        lambda self, draft, erased, real=succession._Wish._past: {
+            **real(self, draft, erased),
+            "spent": "0",
+            "spending": {},
+        },
+    ),
+    "a reservation that others spend": (View, "kept_from", lambda *_: Spent(0, 0)),
     "limits that are not looked at": (SurpriseAdmission, "_left", lambda *_: None),
     "outcomes that are free": (
         SurpriseDraft,
@@ -361,6 +461,6 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_is_caught(name: str, monkeypatch) -> None:
     monkeypatch.setattr(*MUTANTS[name])
-    caught = (AssertionError, sh.SureholdError, AttributeError, ValueError, KeyError)
+    caught = (AssertionError, sh.SureholdError, AttributeError, ValueError, KeyError, NameError)
     with pytest.raises(caught):
         run(300, 25, phases=[Phase.generate], report_multiple_bugs=False)

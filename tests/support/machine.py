@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,16 @@ class Model:
         self.paid: set[Question] = set()
         self.told: dict[Question, dict[str, Any] | None] = {}  # None: given, but nobody heard
         self.keys: dict[str, Question] = {}
+        self.reserved = (0, 0)  # for one who never asks: of the budget, and of the answers
+
+    def reserve(self, share: Fraction) -> bool:
+        """Keep a share for one who never asks, if as much is left."""
+        kept = int(share * self.policy.budget), int(share * self.policy.plan.queries)
+        left = self.policy.budget - self.spent, self.policy.plan.queries - self.answers
+        if not all(one <= there for one, there in zip(kept, left, strict=True)):
+            return False
+        self.reserved = kept
+        return True
 
     def round(self, held: int | None) -> int | None:
         try:
@@ -136,13 +147,19 @@ class Model:
         except sh.NotReady:
             return None
 
-    def fits(self, round: int, price: int, slots: int) -> bool:
-        """The filter from scratch: every record that is first in its piece, one by one."""
-        charge = self.policy.mechanism.charge
-        if self.answers + slots > self.policy.plan.queries:
+    def fits(self, round: int, price: int, slots: int, for_all: bool = False) -> bool:
+        """The filter from scratch: every record that is first in its piece, one by one.
+
+        What is reserved is there only ``for_all`` together.
+        """
+        charge, (units, answers) = (
+            self.policy.mechanism.charge,
+            (0, 0) if for_all else self.reserved,
+        )
+        if self.answers + answers + slots > self.policy.plan.queries:
             return False
         if self.policy.schedule is None:
-            return self.spent + price * charge(round) <= self.policy.budget
+            return self.spent + units + price * charge(round) <= self.policy.budget
         for start in (0, *self.policy.rounds[:-1]):
             if start < round:
                 budget = sum(k * charge(t) for t, k in self.policy.schedule if t > start)

@@ -52,6 +52,14 @@ def records(start: int, stop: int) -> list[dict[str, Any]]:
     return [record(number) for number in range(start, stop)]
 
 
+ID = "number"
+
+
+def numbered(start: int, stop: int) -> list[dict[str, Any]]:
+    """The same records with an id each."""
+    return [{ID: number, **record(number)} for number in range(start, stop)]
+
+
 def older(than: int, round: int) -> int:
     """How many of the first ``round`` records have a larger age."""
     return sum(age_of(number) > than for number in range(round))
@@ -64,12 +72,15 @@ def made(
     seed: int = 1,
     clock: Callable[[], float] | None = None,
     guard: str = "noise",
+    ids: bool = False,
 ) -> Dataset:
     """A new dataset with the first ``count`` records in it."""
-    create(path, **(guarded(guard) if plan is None else {"plan": plan}), columns=COLUMNS).close()
+    given = guarded(guard) if plan is None else {"plan": plan}
+    columns = {"columns": {ID: "int", **COLUMNS}, "id": ID} if ids else {"columns": COLUMNS}
+    create(path, **given, **columns).close()
     dataset = opened(path, seed, clock)
     if count:
-        dataset.append(records(0, count))
+        dataset.append(numbered(0, count) if ids else records(0, count))
     return dataset
 
 

@@ -17,6 +17,7 @@ from surehold.data.record_store import RecordStore
 from surehold.ledger.surprise_draft import asking_of_entry
 from surehold.queries import form_of
 
+CUSTODY = ("append", "check_ids", "text")  # the custodian compares ids, and verifies
 READS = ("sums", "cell_sums", "pair_statistic", "frame")
 
 
@@ -35,7 +36,7 @@ class Touches:
         self._inside = threading.local()
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
-        exact, gradients, text = RecordStore.exact, RecordStore.gradients, RecordStore.text
+        exact, gradients = RecordStore.exact, RecordStore.gradients
 
         def watched(data: RecordStore, sources: Any, round: int, progress: Any = None) -> Any:
             self._note(data, {source.canonical for source in sources}, round)
@@ -47,10 +48,13 @@ class Touches:
 
         patch.setattr(RecordStore, "exact", watched)
         patch.setattr(RecordStore, "gradients", watched_fit)
-        # The custodian verifies what was appended.
-        patch.setattr(RecordStore, "text", lambda *args: self._within(text, *args))
+        for name in CUSTODY:
+            patch.setattr(RecordStore, name, self._allowed(getattr(RecordStore, name)))
         for name in READS:
             patch.setattr(PolarsEngine, name, self._guarded(getattr(PolarsEngine, name)))
+
+    def _allowed(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args: self._within(work, *args)
 
     def _within(self, work: Callable[..., Any], *args: Any) -> Any:
         depth = getattr(self._inside, "depth", 0)

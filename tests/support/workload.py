@@ -13,11 +13,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.typing import NDArray
 
 import surehold as sh
-from support.runtime import GUARDS, record
+from support.runtime import GUARDS, ID, record
 from surehold.data import scores
 from surehold.data.process.runner import Result
 from surehold.data.statistics import Statistic
@@ -281,6 +282,33 @@ CASES: dict[str, Case] = {
     ),
     "confusion": alone(CONFUSION, 2, 9, kind=sh.Table),
 }
+
+
+COVERED = 900
+SIDE = pl.DataFrame({ID: range(COVERED), "says": [i % 5 == 0 for i in range(COVERED)]})
+"""A side table of the first records, if they have ids."""
+
+_HASH = "table:89d33950d3385a4c08eb6a023c377b98633a4f78ce1d8e252b694b9217edafb0"
+SAYS, COVERS = f'"{_HASH}:bool".says', f'not "{_HASH}:int".{ID} is null'
+BOTH_SAID = Leaf(f"fraction({SAYS} and {COVERS})")
+
+
+def said(round: int) -> float:
+    """The share of those that the table covers and calls true, of all records."""
+    return sum(i % 5 == 0 for i in range(min(round, COVERED))) / round
+
+
+OF_TABLES: dict[str, Case] = {
+    "of all records": Case(f"fraction(p.{ID} is not null and p.says)", (BOTH_SAID,), exact=said),
+    "of those covered": Case(
+        "p.says",
+        (BOTH_SAID, Leaf(f"fraction({COVERS})")),
+        (f"rate({SAYS}, {COVERS})",),
+        over(said, lambda round: min(round, COVERED) / round),
+        sh.Estimate,
+    ),
+}
+"""What can be asked once the table is kept as p."""
 
 
 OF_BOTH = [

@@ -86,6 +86,7 @@ class RecordStore:
         self.limits: ModelLimits | None = None  # what a model may use; None are the usual ones
         self.model_store = ModelStore(ledger.folder)
         self.table_store = TableStore(ledger)
+        self.check_table = self.table_store.check
         self.alignment = Alignment()
         self.in_flight = InFlight()
         self._seal_at = 0  # with fewer records, no seal is due, whichever process appends them
@@ -348,7 +349,6 @@ class RecordStore:
         """Raise LedgerCorrupt if a segment does not hold the bytes it is named for."""
         for segment in self._ledger.store.segments():
             check_bytes(self._folder, segment)
-        self.table_store.check_bytes()
 
     def check_ids(self, t: int) -> None:
         """Raise LedgerCorrupt unless the ids of the first ``t`` records are there and unique."""

@@ -133,14 +133,16 @@ class TableStore:
             raise InvalidInput("the side table", "at hand", reference, "bring its file again")
         return self._remember(reference, TableRows(frame, id_of(self._ledger.schema)))
 
-    def check_bytes(self) -> None:
-        """Raise LedgerCorrupt if a file does not hold the table it is named for."""
-        for noted in self._ledger.kept.values():
-            digest = str(noted["of"]).removeprefix("table:")
-            path = self._folder / f"{digest}.arrow"
-            if _is_table(noted) and path.exists() and self._load(digest) is None:
-                reason = "its file does not hold what it was named for"
-                raise LedgerCorrupt(f"the side table {noted['name']!r}", reason)
+    def check(self, noted: Mapping[str, Any]) -> None:
+        """Raise LedgerCorrupt if a file does not hold the table that was noted, if it is one."""
+        match = _REFERENCE.fullmatch(str(noted["of"]))
+        path = self._folder / ("" if match is None else f"{match[1]}.arrow")
+        if match is None or not path.exists():
+            return
+        frame = self._load(match[1])
+        if frame is None or (noted["rows"], noted["bytes"]) != (frame.height, path.stat().st_size):
+            reason = "its file does not hold what it was named for"
+            raise LedgerCorrupt(f"the side table {noted['name']!r}", reason)
 
     def _remember(self, reference: str, rows: TableRows) -> TableRows:
         with self._lock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -35,6 +35,9 @@ class Records(Protocol):
 
     def check_bytes(self) -> None:
         """Raise LedgerCorrupt if a segment does not hold the bytes it is named for."""
+
+    def check_table(self, noted: Mapping[str, Any]) -> None:
+        """Raise LedgerCorrupt if a side table is there and not what was noted of it."""
 
     def text(self, start: int, count: int) -> str:
         """Records from ``start`` on, as the small append that brought them kept them."""
@@ -309,6 +312,7 @@ class Replay:
         taken = {known["name"] for known in self._kept.values()}
         must(isinstance(body["name"], str) and body["name"] not in taken, "its name was taken")
         must(body["time"] == entry.state().time, "its time is not that of the state after it")
+        self._records.check_table(body)
         self._kept[str(body["of"])] = body
         self._count_free(body, entry)
         return self.state
