@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 import surehold as sh
+from support.small_models import ONE
+from support.workload import YOUTH
 from surehold.data import intake, record_store
 from surehold.errors import BadRecord, InvalidInput, LedgerCorrupt, RequestRefused, WrongGuard
 
@@ -104,6 +106,10 @@ def test_the_old_one_is_closed_for_good(tmp_path: Path) -> None:
         head = elsewhere.status().head
         asked = (
             lambda: session.ask("age > 3"),
+            lambda: session.ask("age > 45"),  # recorded before
+            lambda: session.ask("age > 45", key="again"),
+            lambda: session.quote("age > 45"),
+            lambda: session.ask_many(["age > 45"]),
             lambda: session.register(["age > 4"]),
             lambda: elsewhere.session(),
             lambda: elsewhere.append([{"user": "x", "age": 1, "rating": 1}]),
@@ -144,6 +150,59 @@ def test_a_successor_can_have_an_id(tmp_path: Path) -> None:
     sh.succeed(old, tmp_path / "clinic-2", id="user", reason="an id")
     with sh.open(tmp_path / "clinic-2") as made:
         assert made.append(rows(201)).known == 200
+
+
+TABLE = [{"user": MARK if i == 7 else f"u{i}", "guess": i % 5} for i in range(150)]
+QUESTIONS = [
+    {"name": "old", "question": "age > 45", "unit": "%"},
+    {"name": "right", "question": '"run-1".guess = rating', "gate": ">= 10 %"},
+]
+
+
+@pytest.mark.usefixtures("quick_models")
+def test_names_tables_models_and_reservations_are_taken_over(tmp_path: Path) -> None:
+    """Without rows of erased records; nothing more is spent or claimed by that."""
+    old, new = make(tmp_path, limit=100), tmp_path / "clinic-2"
+    with sh.open(old) as dataset:
+        session = dataset.session("ann")
+        session.keep_table(TABLE, "run-1")
+        session.keep_table([{"user": MARK, "guess": 1}], "only")
+        dataset.keep_model(ONE, "net", analyst="bob")
+        dataset.register(YOUTH)
+        session.register(sh.Dashboard.of(QUESTIONS))
+        dataset.reserve("bob", 10)
+        dataset.reserve("cy", 20)
+        dataset.reserve("cy", 0)
+        before, kept = dataset.status(), dataset.reservations
+    done = sh.succeed(old, new, erase=[MARK], reason="on request")
+    assert (done.tables, done.models) == (("run-1",), ("net",))
+    assert (done.questions, done.reservations) == (("old", "right"), ("bob",))
+    assert done.left_out == ("only",)
+    assert "1 table, 1 model, 2 questions, 1 reservation" in str(done)
+    assert not holds(tmp_path, MARK)
+    with sh.open(new) as made, sh.open(old) as closed:
+        assert made.status().spent == before.spent
+        assert made.status().claims == before.claims
+        assert made.reservations == kept
+        assert [table.rows for table in made.tables] == [149]
+        assert made.model_content(made.models[0].model) == ONE
+        made.register(YOUTH)
+        first = made.session("ann").watch()
+        assert {one.name for one in first.questions} == {"old", "right"}
+        assert first.questions[1].result.among == ("run-1",)
+        made.verify()
+        closed.verify()
+    assert sh.succeed(old, new, erase=[MARK], reason="on request") == done
+
+
+def test_what_no_longer_fits_is_left_out_by_name(tmp_path: Path) -> None:
+    old = make(tmp_path)
+    with sh.open(old) as dataset:
+        session = dataset.session("ann")
+        session.keep_table(TABLE, "run-1")
+        session.register(sh.Dashboard.of([*QUESTIONS, {"name": "low", "question": "rating < 3"}]))
+    done = sh.succeed(old, tmp_path / "new", columns={"age": "str"}, reason="codes")
+    assert (done.questions, done.left_out) == (("right", "low"), ("old",))
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,13 @@ class TableStore:
         A ``name`` stays for good. Without one it is the ``default``, or that of the file.
         """
         chosen = check_name(default or default_name(source, "table") if name is None else name)
-        schema, frame = read_table(source, self._ledger.schema)
+        reference, about = self.write(*read_table(source, self._ledger.schema))
+        with self._ledger.writing() as draft:
+            noted = draft.keep(reference, chosen, about, analyst, is_chosen=name is not None)
+        return _kept(noted)
+
+    def write(self, schema: Schema, frame: pl.DataFrame) -> tuple[str, dict[str, Any]]:
+        """Store a table durably; return its hash, and what is noted of it."""
         digest = digest_of(schema, frame)
         path = self._folder / f"{digest}.arrow"
         if not path.exists():
@@ -85,10 +91,20 @@ class TableStore:
             "bytes": path.stat().st_size,
             "columns": schema.to_dict(),
         }
-        with self._ledger.writing() as draft:
-            noted = draft.keep(reference, chosen, about, analyst, is_chosen=name is not None)
         self._remember(reference, TableRows(frame, id_of(self._ledger.schema)))
-        return _kept(noted)
+        return reference, about
+
+    def frame(self, reference: str) -> pl.DataFrame | None:
+        """Return a table as it is kept; None if it is not at hand."""
+        match = _REFERENCE.fullmatch(reference)
+        return None if match is None else self._load(match[1])
+
+    def check_id(self, schema: Schema) -> str:
+        """Return the id of a table's columns; InvalidInput unless records have the same one."""
+        id, columns = id_of(self._ledger.schema), self._ledger.schema
+        if id not in schema or schema[id] is not columns[id]:
+            raise InvalidInput("the side table", f"one of rows with the id {id!r}", "another")
+        return id
 
     @property
     def tables(self) -> tuple[KeptTable, ...]:

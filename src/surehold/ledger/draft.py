@@ -53,6 +53,8 @@ class Draft(View):
         self._settled: list[bytes] = []  # charged before, answered now
         self._rounds: dict[int, RoundTotals] = {}
         self.new_names: list[KeptName] = []
+        self.limits_free = True
+        """Whether free entries are limited; those that a successor takes over are not."""
         self._known_spending = spending
         self.spending: dict[str, Spent] = {}
         """What analysts who are charged in this draft have been charged in all."""
@@ -287,7 +289,7 @@ class Draft(View):
         """One more entry without a charge; refused beyond a number for each day."""
         now = self._now()
         day = day_of(now)
-        if self.store.free_entries(analyst, day) >= FREE_A_DAY:
+        if self.limits_free and self.store.free_entries(analyst, day) >= FREE_A_DAY:
             reason = (
                 f"analyst {analyst!r} has added {FREE_A_DAY:,} free entries to the ledger today "
                 "(keys for recorded answers, results that follow from them, names and claims)"

@@ -86,7 +86,10 @@ class Admission:
         Without a round ``t`` the ledger is refreshed, and its size, or the round that is held, says
         which one it is.
         """
-        records = self._ledger.refresh().records if t is None else 0
+        records = 0
+        if t is None:
+            records = self._ledger.refresh().records
+            self._ledger.check_open()  # a recorded answer is in the transcript
         head = view.head.seq  # before anything is looked up: what is found is this or newer
         check_list_key(view, list_key, questions)
         keyed = [find_keyed(view, question.key, question.canonical) for question in questions]

@@ -19,7 +19,7 @@ import polars as pl
 
 from surehold import files
 from surehold.checks import check_text
-from surehold.data import segments
+from surehold.data import segments, table_store
 from surehold.data.frames import cast_frame, compact
 from surehold.data.ids import count_repeated
 from surehold.data.sources import as_frame, batches, sampled_schema
@@ -29,6 +29,7 @@ from surehold.formatting import bits, several
 from surehold.ledger.draft import Draft
 from surehold.queries import ColumnType, Schema
 from surehold.session.dataset import Dataset, build, check_vacant
+from surehold.session.inheritance import inherit, names_of
 
 _LONGEST_REASON = 1_000
 _NOISE = (
@@ -48,13 +49,25 @@ class Succession(Shown):
     erased: int
     added: tuple[str, ...]
     spent: float
+    tables: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    reservations: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Names of tables and questions that no longer fit, or that have no rows left."""
 
     def __str__(self) -> str:
         erased = f", erased {several(self.erased, 'record')}" if self.erased else ""
         added = f", added {', '.join(self.added)}" if self.added else ""
+        kinds = ("table", "model", "question", "reservation")
+        taken = [
+            several(len(names), kind) for kind in kinds if (names := getattr(self, f"{kind}s"))
+        ]
+        more = f", with {', '.join(taken)}" if taken else ""
+        gone = f"; left out, as they no longer fit: {', '.join(self.left_out)}"
         return (
             f"{self.name} took over {several(self.n, 'record')} of "
-            f"{self.predecessor}{erased}{added}; "
+            f"{self.predecessor}{more}{erased}{added}{gone if self.left_out else ''}; "
             f"{bits(self.spent)} stay spent; {self.predecessor} is closed for good"
         )
 
@@ -92,10 +105,20 @@ def succeed(
         elif past["successor"] != target.name:
             dataset._ledger.check_open()
         _finish(dataset, target, past)
-        spent = dataset._spent(dataset._ledger.state.spent)
+        return _describe(dataset, target, int(past["erased"]))
+
+
+def _describe(dataset: Dataset, target: Path, erased: int) -> Succession:
+    spent = dataset._spent(dataset._ledger.state.spent)
     with Dataset(target) as made:
         added = tuple(name for name in made.columns if name not in dataset.columns)
-        return Succession(target.name, dataset.path.name, made.n, int(past["erased"]), added, spent)
+        before, taken = names_of(dataset), names_of(made)
+        left_out = tuple(
+            name for kind, names in before.items() for name in names if name not in taken[kind]
+        )
+        return Succession(
+            target.name, dataset.path.name, made.n, erased, added, spent, **taken, left_out=left_out
+        )
 
 
 @dataclass(frozen=True)
@@ -140,6 +163,7 @@ class _Wish:
         with Dataset(making) as made:
             if frame.height:
                 made.append(frame)
+            inherit(self.dataset, made, self._erased_ids(kept, frame))
             fingerprint = made._ledger.fingerprint
         files.sync_names(making.parent, f"creating {target}")
         return {
@@ -148,6 +172,13 @@ class _Wish:
             "erased": erased,
             "reason": self.reason,
         }
+
+    def _erased_ids(self, kept: pl.DataFrame, rest: pl.DataFrame) -> pl.Series | None:
+        """The ids of records that are left out, as side tables have them."""
+        id = self.dataset._ledger.schema.id
+        if id is None or kept.height == rest.height or kept[id].dtype != rest[id].dtype:
+            return None  # of another type, no side table is taken over
+        return kept[id].filter(~kept[id].is_in(rest[id].implode()))
 
     def _past(self, draft: Draft, erased: int) -> dict[str, Any]:
         """What the first entry of the successor keeps of the dataset before it."""
@@ -237,11 +268,12 @@ def _finish(dataset: Dataset, target: Path, past: Mapping[str, Any]) -> None:
         required = f"the dataset that took over from {dataset.path.name!r}"
         raise InvalidInput("the successor", required, f"another one in {target}")
     if past["erased"]:
-        folder = dataset.path / segments.FOLDER
         with files.stored("removing records", kept=True):
-            for path in folder.iterdir():
-                path.unlink()
-            files.sync_folder(folder)
+            for folder in (dataset.path / segments.FOLDER, dataset.path / table_store.FOLDER):
+                if folder.is_dir():
+                    for path in folder.iterdir():
+                        path.unlink()
+                    files.sync_folder(folder)
         dataset._ledger.erase()
 
 

@@ -183,6 +183,7 @@ class SurpriseAdmission(Admission):
         asking = _asking(question)
         with ledger.store.lock:
             records = ledger.refresh().records
+            ledger.check_open()
             reason, more, recorded = None, None, False
             try:
                 t = ledger.rules.round_for(records, held)
