@@ -41,6 +41,7 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("POST", "/v1/tables"): "analyst",
     ("POST", "/v1/append"): "custodian",
     ("POST", "/v1/reserve"): "custodian",
+    ("POST", "/v1/succeed"): "custodian",
 }
 # The page holds nothing about the dataset: what it shows it fetches from the routes above.
 PAGES = {"/", "/transcript", "/ask", "/explore", "/openapi.json"}
@@ -61,9 +62,10 @@ BODIES: dict[str, Any] = {
     "/v1/tables": [{"no": "id"}],
     "/v1/append": records(2000, 2001),
     "/v1/reserve": {"analyst": "ann", "amount": 0},
+    "/v1/succeed": {"name": "next", "reason": "nothing is to be changed"},
 }
 OF_THE_OTHER_GUARD = {
-    "noise": {"/v1/register"},
+    "noise": {"/v1/register", "/v1/succeed"},
     "surprise": {"/v1/plan", "/v1/outlook", "/v1/rounds", "/v1/room"},
 }
 """What a dataset refuses with WrongGuard."""

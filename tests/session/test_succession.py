@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import surehold as sh
+from support.service import running
 from support.small_models import ONE
 from support.workload import YOUTH
 from surehold.data import intake, record_store
@@ -262,3 +263,30 @@ def test_nothing_follows_the_last_entry(tmp_path: Path) -> None:
         patched.undo()
         with pytest.raises(LedgerCorrupt, match="after the dataset was closed"):
             closed.verify()
+
+
+def test_a_custodian_succeeds_over_http(tmp_path: Path) -> None:
+    """The same as by folder; the service goes on with the closed one, and no path is shown."""
+    old = make(tmp_path)
+    with sh.open(old) as dataset, running(dataset) as run:
+        token = run.token("custodian")
+        with sh.connect(run.url, token) as remote:
+            (tmp_path / "taken" / "x").mkdir(parents=True)
+            with pytest.raises(InvalidInput) as refused:
+                remote.succeed("taken", reason="no", erase=["u1"])
+            assert str(tmp_path) not in str(refused.value)
+            for name in ("../elsewhere", ".hidden", "a/b", ""):
+                with pytest.raises(InvalidInput):
+                    remote.succeed(name, reason="no", erase=["u1"])
+            with pytest.raises(InvalidInput, match="1 id of no record"):
+                remote.succeed("clinic-2", reason="no", erase=["u999"])
+            regions = [{"user": "u3", "region": "north"}]
+            done = remote.succeed(
+                "clinic-2", reason="on request", erase=[MARK], add={"region": regions}
+            )
+            assert (done.n, done.erased, done.added) == (199, 1, ("region",))
+            assert done == remote.succeed("clinic-2", reason="on request", erase=[MARK])
+            with pytest.raises(RequestRefused, match="'clinic-2' took over") as closed:
+                remote.ask("age > 45")
+            assert closed.value.status == 410
+    assert not holds(tmp_path, MARK)

@@ -32,9 +32,8 @@ from session.test_state_machine import (
     Faults,
     Keys,
     Machine,
-    of_all_records,
-    swallowed,
 )
+from session.test_state_mutants import of_all_records, swallowed
 from support.machine import FAULTY, Crash
 from support.noise_sources import FastSeededNoise
 from support.runtime import COLUMNS, ID, N0
@@ -44,8 +43,6 @@ from surehold.ledger.ledger import Ledger
 from surehold.ledger.store import Store
 from surehold.ledger.surprise_draft import SurpriseDraft
 from surehold.ledger.surprise_policy import units_of_bits
-from surehold.ledger.tables import Spent
-from surehold.ledger.view import View
 from surehold.session import succession
 from surehold.session.dataset import Dataset
 from surehold.session.evaluation import Evaluator
@@ -450,7 +447,6 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
             "spending": {},
         },
     ),
-    "a reservation that others spend": (View, "kept_from", lambda *_: Spent(0, 0)),
     "limits that are not looked at": (SurpriseAdmission, "_left", lambda *_: None),
     "outcomes that are free": (
         SurpriseDraft,

@@ -40,6 +40,7 @@ from surehold.session import (
     SelectionOutcome,
     SpendingLimit,
     Status,
+    Succession,
     SurpriseQuote,
     SurpriseStatus,
     Watched,
@@ -325,6 +326,26 @@ class RemoteSession(RemoteOverview, AbstractContextManager["RemoteSession"]):
         number = check_number("the reservation", amount, "a number", lambda x: x >= 0.0)
         body = {"analyst": analyst, "amount": number}
         return self._post("/v1/reserve", "reserving", body, reader(Reservation))
+
+    def succeed(
+        self,
+        name: str,
+        *,
+        reason: str,
+        erase: Iterable[int | str] | None = None,
+        add: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+        columns: Mapping[str, str] | None = None,
+        id: str | None = None,
+    ) -> Succession:
+        """Let a new dataset take over, in a folder of that name next to the one that is served.
+
+        It is :func:`surehold.succeed` with lists of ids and of rows. The service goes on with the
+        old dataset, which is closed for good: serve the new one. This needs a custodian's token.
+        """
+        body: dict[str, Any] = {"name": name, "reason": reason, "columns": columns, "id": id}
+        body["erase"] = None if erase is None else list(erase)
+        body["add"] = None if add is None else {key: list(rows) for key, rows in add.items()}
+        return self._post("/v1/succeed", "succeeding", body, reader(Succession))
 
     def close(self) -> None:
         """Close the connections. The service keeps everything that was answered."""

@@ -223,6 +223,17 @@ class ReserveBody(Body):
     amount: float = Field(ge=0, description="A share of the budget, or bits; 0 releases it.")
 
 
+class SucceedBody(Body):
+    """What a successor is called, and what is changed in it."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", description="Of its folder.")
+    reason: str = Field(min_length=1, max_length=1000, description="Kept for good: name nobody.")
+    erase: list[int | str] | None = Field(None, description="Ids of records to erase.")
+    add: dict[str, list[dict[str, Any]]] | None = Field(None, description="New columns, with ids.")
+    columns: dict[str, str] | None = Field(None, description="Other types of columns.")
+    id: str | None = Field(None, description="The column that identifies a record from now on.")
+
+
 class Several(WithTables):
     """Several questions."""
 
@@ -402,6 +413,7 @@ _WORDS = {
     409: "The plan does not cover that round, or its records are not there yet.",
     413: "The body is too large.",
     415: "The content type is not supported.",
+    410: "The dataset is closed for good, as another one took over.",
     422: "A value is invalid, or the query is, or it needs the other guard.",
     429: "Rate limited; Retry-After says when to try again.",
     501: "The service lacks an optional package.",

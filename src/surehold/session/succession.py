@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from surehold.checks import check_text
 from surehold.data import segments, table_store
 from surehold.data.frames import cast_frame, compact
 from surehold.data.ids import count_repeated
+from surehold.data.json_lines import json_schema
 from surehold.data.sources import as_frame, batches, sampled_schema
 from surehold.display import Shown
 from surehold.errors import InvalidInput, StorageFailed, WrongGuard
@@ -239,7 +240,8 @@ class _Wish:
         key = _needed(id, "columns to add")
         kind = self.columns.get(name)
         if kind is None:
-            seen = sampled_schema(source).to_dict()
+            is_listed = isinstance(source, Sequence) and not isinstance(source, str | bytes)
+            seen = (json_schema(source) if is_listed else sampled_schema(source)).to_dict()
             if name not in seen:
                 required = f"in its source, beside {key!r}"
                 raise InvalidInput(f"the column {name!r}", required, "missing")

@@ -1,4 +1,4 @@
-"""The custodian's routes: appending records, and reserving a part of the budget."""
+"""The custodian's routes: appending records, reserving a part of the budget, and succession."""
 
 from __future__ import annotations
 
@@ -13,12 +13,20 @@ from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from surehold.errors import InvalidInput, StorageFailed
+from surehold import session
+from surehold.errors import InvalidInput, StorageFailed, SureholdError
 from surehold.server.auth import CUSTODIAN, GuardedRoute, KeyHeader, Served
 from surehold.server.body import JSON, check_length, check_type, not_json, parse, receive
-from surehold.server.schemas import WITH_BODY, Reply, ReserveBody, gives, reply
+from surehold.server.schemas import (
+    WITH_BODY,
+    Reply,
+    ReserveBody,
+    SucceedBody,
+    gives,
+    reply,
+)
 from surehold.server.service import Service
-from surehold.session import Appended, Reservation
+from surehold.session import Appended, Reservation, Succession
 
 FORMATS = {
     "text/csv": "csv",
@@ -69,6 +77,30 @@ async def append(
 def reserve(body: ReserveBody, service: Served) -> Reply:
     """Reserve a part of the budget, or of the limit in bits, that no other analyst can spend."""
     return reply(service.dataset.reserve(body.analyst, body.amount))
+
+
+@router.post("/succeed", openapi_extra=CUSTODIAN, responses=gives(Succession, *WITH_BODY, 410))
+def succeed(body: SucceedBody, service: Served) -> Reply:
+    """Create a dataset next to this one, which takes over its records; this one is closed for good.
+
+    Records can be erased, columns added or given another type. If it is interrupted, send it again.
+    """
+    old = service.dataset.path
+    given = body.model_dump(exclude={"name"})
+    with hidden_folder(old.parent):
+        return reply(session.succeed(old, old.with_name(body.name), **given))
+
+
+@contextmanager
+def hidden_folder(folder: Path) -> Iterator[None]:
+    """Let no error say where the datasets are."""
+    try:
+        yield
+    except SureholdError as error:
+        if str(folder) not in str(error):
+            raise
+        reason, _, hint = str(error).replace(f"{folder}/", "").partition("; ")
+        raise InvalidInput("the successor", "in a new folder of its own", reason, hint) from None
 
 
 async def spool(request: Request, path: Path, most: int, service: Service) -> None:
