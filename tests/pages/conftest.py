@@ -212,7 +212,9 @@ def _trouble(message: ConsoleMessage) -> list[str]:
     """Warnings and errors, but for refusals of the service, which a browser logs by itself."""
     if message.type not in ("error", "warning"):
         return []
-    if message.text.startswith("Failed to load resource") and "/v1/" in message.location["url"]:
+    url = message.location["url"]
+    is_refused = "/v1/" in url or url.endswith("/nowhere")  # where there is no page
+    if message.text.startswith("Failed to load resource") and is_refused:
         return []
     return [f"{message.type}: {message.text}"]
 

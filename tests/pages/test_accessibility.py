@@ -13,6 +13,9 @@ VIEWS = {
     "table": "/transcript?contains=histogram&entry=7",
     "ask": "/ask?q=age%20%3E%203",
     "refused": "/ask?q=age%20%3E%20%3E",
+    "answer": "/answer?entry=4",
+    "developers": "/developers",
+    "missing": "/nowhere",
     "explore": "/explore?n0=500000&n=1500000&queries=1000&beta=0.05&batches=10",
 }
 
@@ -22,7 +25,8 @@ def _settled(page, until):
     until(
         page,
         "document.querySelectorAll('.chart:empty').length === 0"
-        " && document.querySelector('#quote, .comparison figure, ol.answers, .detail dl') !== null"
+        " && document.querySelector('#quote, .comparison figure, ol.answers, .detail dl, .twins,"
+        " .missing') !== null"
         " && !document.querySelector('#quote > .muted')",
     )
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
@@ -32,6 +36,7 @@ SURPRISE = {
     **{name: path for name, path in VIEWS.items() if name not in ("explore", "table")},
     "expected": "/ask?q=age%20%3E%203&expect=0.9&within=0.01",
     "details": "/transcript?entry=6",
+    "answer": "/answer?entry=6",
     "table": "/transcript?contains=histogram&entry=21",
 }
 
@@ -127,7 +132,7 @@ def test_the_tabulator_reaches_everything_and_the_first_stop_skips(clinic, open_
 def test_quotes_and_answers_are_spoken(clinic, open_page):
     page = open_page(f"{clinic.url}/ask?q=age%20%3E%203")
     assert page.locator("#quote").get_attribute("role") == "status"
-    assert page.locator(".view > .detail").get_attribute("aria-live") == "polite"
+    assert page.locator(".asking .detail").get_attribute("aria-live") == "polite"
     assert page.locator("#connection").get_attribute("role") == "status"
 
 

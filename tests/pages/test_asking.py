@@ -100,7 +100,7 @@ def test_a_refusal_of_the_ask_itself_is_shown_as_it_is(serve, open_page):
     server.post("/v1/ask", {"query": "age > 2"})
     page.evaluate("document.querySelector('form.asking button[type=submit]').disabled = false")
     _button(page).click()
-    expect(page.locator(".view > .detail")).to_contain_text("the budget is exhausted at round 200")
+    expect(page.locator(".asking .detail")).to_contain_text("the budget is exhausted at round 200")
     assert len(server.get("/v1/transcript")["answers"]) == 2
 
 

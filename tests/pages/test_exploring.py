@@ -58,7 +58,7 @@ def test_a_deep_link_restores_everything(clinic, open_page):
     assert best.width is not None
     expect(shown).to_contain_text(f"± {formatting.width(best.width)}")
     expect(page.locator(".comparison")).to_contain_text("As a table")
-    assert page.locator("#twin-link").get_attribute("href") == f"/v1/compare?{link}"
+    assert page.locator('link[rel="alternate"]').get_attribute("href") == f"/v1/compare?{link}"
     page.get_by_text("As a table").click()
     assert page.locator(".comparison tbody tr").count() == 8
 

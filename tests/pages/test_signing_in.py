@@ -59,7 +59,8 @@ def test_a_token_in_the_address_is_taken_and_removed(guarded, open_page):
 def test_the_json_twin_opens_with_the_token(guarded, open_page):
     server = guarded("viewer")
     page = open_page(f"{server.url}/#token={server.token}")
-    page.locator("#twin-link").click()
+    page.get_by_role("link", name="Developers").click()
+    page.get_by_role("link", name="/v1/status").click()
     expect(page.locator("dialog pre")).to_contain_text('"certificate"')
     page.get_by_role("button", name="Close").click()
     expect(page.locator("dialog")).to_be_hidden()

@@ -16,7 +16,7 @@ def _shown(page, name):
 
 def test_the_overview_has_bits_and_no_budget(evals, open_page):
     page = open_page(evals.url)
-    page.get_by_role("heading", name="Next claim").wait_for()
+    page.get_by_role("heading", name="What you can still ask").wait_for()
     status = evals.get("/v1/status")
     assert _shown(page, "answers") == f"{status['answers']:,}"
     assert _shown(page, "n") == f"{status['n']:,}"
@@ -38,8 +38,8 @@ def test_the_overview_has_bits_and_no_budget(evals, open_page):
 
 def test_plans_are_not_explored(evals, open_page):
     page = open_page(f"{evals.url}/explore")
-    expect(page.get_by_role("heading", name="Next claim")).to_be_visible()
-    expect(page.get_by_role("link", name="Explore")).to_have_count(0)
+    expect(page.get_by_role("heading", name="What you can still ask")).to_be_visible()
+    expect(page.get_by_role("link", name="Plan")).to_have_count(0)
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -63,8 +63,10 @@ def test_the_cost_is_shown_before_and_paid_once(serve, open_page):
     page.get_by_label("Query").fill("age > 65")
     plain = server.post("/v1/quote", {"query": "age > 65"})["display"]
     expect(_button(page)).to_have_text(f"Ask for {plain['most']}")
-    for label, value in (("Expected", "0.34"), ("Within", "0.02"), ("Doubt", "0.05")):
+    for label, value in (("I expect", "0.34"), ("Give or take", "0.02")):
         page.get_by_label(label).fill(value)
+    page.get_by_label("How sure are you?").fill("4")
+    expect(page.locator("#doubt-help")).to_contain_text("5 % doubt")
     asked = {"query": "age > 65", "expect": "0.34", "within": "0.02", "doubt": "0.05"}
     quote = server.post("/v1/quote", asked)["display"]
     expect(_button(page)).to_have_text(
@@ -72,6 +74,8 @@ def test_the_cost_is_shown_before_and_paid_once(serve, open_page):
     )
     expect(page.locator('[data-name="cost"]')).to_have_text(quote["least"])
     expect(page.locator('[data-name="most"]')).to_have_text(quote["most"])
+    right, wrong = page.locator("#doubt-help b").all_inner_texts()
+    assert (right, wrong) == (quote["least"], quote["most"])
     found = parse_qs(urlsplit(page.url).query)
     assert (found["expect"], found["within"], found["doubt"]) == (["0.34"], ["0.02"], ["0.05"])
     assert server.get("/v1/status")["spent"] == 0
@@ -93,4 +97,4 @@ def test_an_expectation_that_can_not_be_meant_is_refused(serve, open_page):
 def test_nothing_yet(serve, open_page):
     page = open_page(serve(count=0, guard="surprise").url)
     expect(page.locator("main")).to_contain_text("No records yet.")
-    expect(page.locator("main")).to_contain_text("Nothing can be claimed before")
+    expect(page.locator("main")).to_contain_text("Nothing can be asked before")

@@ -14,7 +14,7 @@ def _said(page):
 def test_the_list_is_the_json_twin_newest_first(clinic, open_page):
     page = open_page(f"{clinic.url}/transcript")
     page.locator("ol.answers li").first.wait_for()
-    twin = page.locator("#twin-link").get_attribute("href")
+    twin = page.locator('link[rel="alternate"]').get_attribute("href")
     answers = clinic.get(twin)["answers"]
     entries = [int(row.get_attribute("data-entry")) for row in page.locator("ol.answers li").all()]
     assert entries == [answer["entry"] for answer in answers] == sorted(entries, reverse=True)
@@ -50,8 +50,11 @@ def test_details_are_those_of_the_entry(clinic, open_page):
     expect(detail).to_contain_text(f"{mean['round']:,} records")
     expect(detail).to_contain_text("with probability 90%")
     expect(detail).to_contain_text(mean["certificate"])
-    link = detail.get_by_role("link", name="JSON").get_attribute("href")
-    assert clinic.get(link) == mean
+    detail.get_by_role("link", name="Everything about this answer").click()
+    expect(page.locator("h1")).to_have_text("mean(bmi, 0, 50)")
+    expect(page.locator(".detail")).to_contain_text(mean["certificate"])
+    twin = page.locator('link[rel="alternate"]').get_attribute("href")
+    assert clinic.get(twin) == mean
 
 
 def test_what_follows_links_to_what_it_follows_from(clinic, open_page):

@@ -27,6 +27,7 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("GET", "/v1/models"): LOOK,
     ("GET", "/v1/tables"): LOOK,
     ("GET", "/v1/transcript"): LOOK,
+    ("GET", "/v1/transcript.csv"): LOOK,
     ("GET", "/v1/transcript/{entry}"): LOOK,
     ("GET", "/v1/events"): LOOK,
     ("POST", "/v1/quote"): LOOK,
@@ -44,7 +45,7 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("POST", "/v1/succeed"): "custodian",
 }
 # The page holds nothing about the dataset: what it shows it fetches from the routes above.
-PAGES = {"/", "/transcript", "/ask", "/explore", "/openapi.json"}
+PAGES = {"/", "/ask", "/transcript", "/answer", "/explore", "/developers", "/openapi.json"}
 ORDER = ("viewer", "analyst", "custodian")
 
 BYTES = {"Content-Type": "application/octet-stream"}

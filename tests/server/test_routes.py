@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ from support.service import QUICK, Running, running, send
 from support.workload import CASES, YOUTH
 from surehold import __version__
 from surehold.server.settings import Settings
+from surehold.session.transcript_csv import csv_lines
 
 
 def get(run: Running, path: str, **options: Any) -> Any:
@@ -196,11 +200,56 @@ def test_the_transcript_in_pages(door: Running):
     assert filtered("analyst=bob") == [f"bmi > {i}" for i in range(6)]
     assert filtered("round=500&contains=BMI%20%3E%203") == ["bmi > 3"]
     assert filtered("analyst=eve") == []
+    assert filtered("kind=fraction&analyst=ann") == [f"age > {i}" for i in range(6)]
+    assert filtered("kind=rate") == []
+    times = sorted(answer.time for answer in door.dataset.transcript)
+    seconds = [datetime.fromisoformat(time).timestamp() for time in times]
+    assert len(filtered(f"since={seconds[0] - 1}&until={seconds[-1] + 1}")) == 12
+    assert filtered(f"since={seconds[-1] + 1}") == filtered(f"until={seconds[0] - 1}") == []
     entries = [answer["entry"] for answer in listed]
     between = get(door, f"/v1/transcript?after={entries[2]}&before={entries[5]}")["answers"]
     assert [answer["entry"] for answer in between] == entries[3:5]
     assert send(door.url, "GET", "/v1/transcript/1").status == 404
     assert send(door.url, "GET", "/v1/transcript/999").status == 404
+
+
+def test_the_transcript_as_csv(full: Running):
+    """Every number has a line, with what the results say; a filter leaves some."""
+    queries = (
+        "age > 3",
+        "mean(bmi, 0, 50)",
+        "histogram(bins(age, 0 to 100 by 20))",
+        "gate(age > 1, at_least, 0.5)",
+    )
+    for query in (*queries, "rate(age > 50, city = 'Oslo')"):
+        full.dataset.session("ann").ask(query)
+    got = send(full.url, "GET", "/v1/transcript.csv")
+    assert got.headers["content-type"] == "text/csv; charset=utf-8"
+    rows = [*csv.DictReader(io.StringIO(got.content.decode()))]
+    results = {result.entry: result.to_dict() for result in full.dataset.transcript}
+    assert {int(row["entry"]) for row in rows} == results.keys()
+    lines = Counter(int(row["entry"]) for row in rows)
+    for entry, result in results.items():
+        assert lines[entry] == len(result.get("cells", [None]))
+    for row in rows:
+        result = results[int(row["entry"])]
+        if result["kind"] == "answer":
+            assert float(row["value"]) == result["value"]
+            assert [float(row["low"]), float(row["high"])] == result["interval"]
+        if result["kind"] == "verdict":
+            assert row["value"] == result["verdict"]
+    only = send(full.url, "GET", "/v1/transcript.csv?kind=gate").content.decode()
+    assert len(only.splitlines()) == 2
+
+
+def test_csv_that_a_spreadsheet_would_run(tmp_path):
+    with sh.create(tmp_path / "evil", beta=0.1, columns={"=cmd": "bool"}) as dataset:
+        dataset.append([{"=cmd": True}] * 100)
+        dataset.session("@ann").ask('"=cmd"')
+        text = "".join(csv_lines(dataset.transcript))
+    [row] = csv.DictReader(io.StringIO(text))
+    assert row["analyst"] == "'@ann"
+    assert not row["query"].startswith("=")
 
 
 # -------------------------------------------------------------------------------------- models

@@ -312,6 +312,12 @@ def show_transcript(answers: Iterable[Result], as_json: bool, canonical: bool = 
     click.echo("\n]}")
 
 
+def show_lines(lines: Iterable[str]) -> None:
+    """Print lines that are written out already, as they come."""
+    for line in lines:
+        click.echo(line, nl=False)
+
+
 def _one_line(text: str) -> str:
     """Escape line breaks: a query is someone else's text, and could forge lines of output."""
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)

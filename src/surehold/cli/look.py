@@ -35,16 +35,27 @@ def status(dataset: Place, as_json: bool) -> None:
 @click.option(
     "--canonical", is_flag=True, help="Show queries in canonical form, even if they have names."
 )
+@click.option("--csv", "as_csv", is_flag=True, help="Write CSV, one line for each number.")
 @TOKEN_FILE
 @AS_JSON
 def transcript(
-    dataset: Place, analyst: str | None, last: int | None, canonical: bool, as_json: bool
+    dataset: Place,
+    analyst: str | None,
+    last: int | None,
+    canonical: bool,
+    as_csv: bool,
+    as_json: bool,
 ) -> None:
     """List all answers, in order; registered questions are listed by their names."""
     with dataset_on(dataset) as opened:
         answers = opened.transcript_of(analyst)
         shown = answers if last is None else answers.last(last)
-        console.show_transcript(shown, as_json, canonical)
+        if as_csv:
+            from surehold.session.transcript_csv import csv_lines  # loads numpy
+
+            console.show_lines(csv_lines(shown))
+        else:
+            console.show_transcript(shown, as_json, canonical)
 
 
 @click.command(context_settings=HELP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -57,13 +58,17 @@ class RemoteTranscript(BaseTranscript):
         before: int | None = None,
         round: int | None = None,
         contains: str = "",
+        kind: str = "",
+        since: float = 0.0,
+        until: float = math.inf,
         newest: bool = False,
     ) -> Page:
         """Return at most ``limit`` answers whose entries are between two numbers.
 
-        ``round`` and ``contains``, a part of the query's text, filter them. A page may be short,
-        even empty, and still have a ``next``: pass it as ``after``, or as ``before`` if the newest
-        come first.
+        These filter them: ``round``; ``contains``, a part of the query's text or of its name;
+        ``kind``, the function that was asked, such as rate; and times in seconds since 1970. A page
+        may be short, even empty, and still have a ``next``: pass it as ``after``, or as ``before``
+        if the newest come first.
         """
         return self._connection.get(
             "/v1/transcript",
@@ -75,6 +80,9 @@ class RemoteTranscript(BaseTranscript):
             analyst=self._analyst,
             round=round,
             contains=contains or None,
+            kind=kind or None,
+            since=since or None,
+            until=None if until == math.inf else until,
             newest=newest or None,
         )
 

@@ -89,6 +89,8 @@ def assemble(
 
 async def _respond(request: Request, error: Exception) -> Response:
     response = error_response(error)
+    if response.status_code == 404 and (shown := page.missing(request)) is not None:
+        return shown
     if "allow" in response.headers and (methods := _methods(request)):
         response.headers["allow"] = ", ".join(methods)
     return response

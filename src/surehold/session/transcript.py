@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -102,14 +103,22 @@ class Transcript(BaseTranscript):
             if self._matches(entry):
                 yield result_of(entry, self._ledger, recorded=True)
 
-    def _matches(self, entry: Entry, t: int | None = None, contains: str = "") -> bool:
-        """Whether it is an answer of this transcript, at that round, with that part in its query.
-
-        The name of a question counts as well.
-        """
+    def _matches(
+        self,
+        entry: Entry,
+        t: int | None = None,
+        contains: str = "",
+        kind: str = "",
+        since: float = 0.0,
+        until: float = math.inf,
+    ) -> bool:
+        """Whether it is an answer of this transcript, and one that is looked for."""
         if entry.kind not in ("answer", "derived"):
             return False
         body, part = entry.read(), contains.casefold()
+        is_kind = not kind or str(body.get("canonical")).partition("(")[0] == kind
+        if not (is_kind and since <= body.get("time", 0.0) <= until):
+            return False
         title = self._ledger.names.titles.get(str(body.get("canonical")), "") if part else ""
         texts = (body.get("canonical"), body.get("query"), title)
         return (
@@ -126,12 +135,17 @@ class Transcript(BaseTranscript):
         before: int | None = None,
         round: int | None = None,
         contains: str = "",
+        kind: str = "",
+        since: float = 0.0,
+        until: float = math.inf,
         newest: bool = False,
     ) -> Page:
         """At most ``limit`` answers with entries between two numbers, the newest first or last.
 
-        ``round`` and ``contains``, a part of the query's text, pick some. A page may be short, even
-        empty, and still have a ``next``: give it as ``after``, or as ``before`` from the newest on.
+        These pick some: ``round``; ``contains``, a part of the query's text or of its name;
+        ``kind``, the function that was asked, such as rate; and times in seconds since 1970. A page
+        may be short, even empty, and still have a ``next``: give it as ``after``, or as ``before``
+        from the newest on.
         """
         end, total = 2**62 if before is None else before, self._ledger.store.questions()
         store, found, at, looked = self._ledger.store, list[Result](), None, 0
@@ -141,6 +155,6 @@ class Transcript(BaseTranscript):
             if len(found) == limit or looked == _LOOKED_AT:
                 return Page(tuple(found), at, total)
             looked, at = looked + 1, entry.seq
-            if self._matches(entry, round, contains):
+            if self._matches(entry, round, contains, kind, since, until):
                 found.append(result_of(entry, self._ledger, recorded=True))
         return Page(tuple(found), None, total)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from fastapi import APIRouter
+from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse
 from starlette.staticfiles import StaticFiles
 
 FOLDER = Path(__file__).parents[1] / "pages"
-VIEWS = ("/", "/transcript", "/ask", "/explore")
+VIEWS = ("/", "/ask", "/transcript", "/answer", "/explore", "/developers")
 
 router = APIRouter(include_in_schema=False)
 
@@ -17,6 +18,14 @@ router = APIRouter(include_in_schema=False)
 def shell() -> FileResponse:
     """Return the page; its address says which view it shows."""
     return FileResponse(FOLDER / "index.html", media_type="text/html; charset=utf-8")
+
+
+def missing(request: Request) -> FileResponse | None:
+    """Return the page for an address that leads nowhere, to a browser; None to a program."""
+    is_look = request.method in ("GET", "HEAD") and not request.url.path.startswith("/v1")
+    if not is_look or "text/html" not in request.headers.get("accept", ""):
+        return None
+    return FileResponse(FOLDER / "index.html", 404, media_type="text/html; charset=utf-8")
 
 
 for _view in VIEWS:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field
+from starlette.responses import StreamingResponse
 
 from surehold.errors import RequestRefused
 from surehold.planning import Plan
@@ -13,20 +16,29 @@ from surehold.queries.dashboard import MOST_QUESTIONS
 from surehold.queries.lexer import LONGEST_QUERY
 from surehold.server import schemas
 from surehold.server.auth import VIEWER, Called, GuardedRoute, Served
-from surehold.server.schemas import LARGEST, USUAL, WITH_BODY, Reply, gives, reply
+from surehold.server.schemas import LARGEST, USUAL, WITH_BODY, Reply, failures, gives, reply
 from surehold.server.service import Me
 from surehold.session import (
+    Dataset,
     History,
     Outlook,
+    Page,
     Quote,
+    Result,
     Status,
     SurpriseQuote,
     SurpriseStatus,
     Verification,
 )
+from surehold.session.transcript_csv import csv_lines
 
 Number = Annotated[int | None, Query(ge=0, le=LARGEST)]
 _MOST_BATCHES = 1000  # a hundred times as many would take ten seconds
+
+_CSV = {
+    200: {"description": "The answers as CSV.", "content": {"text/csv": {}}},
+    **failures(*USUAL),
+}
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["look"])
 
@@ -119,26 +131,55 @@ def tables(service: Served) -> Reply:
     return reply({"tables": [table.to_dict() for table in service.dataset.tables]})
 
 
+class Wanted(BaseModel):
+    """Which answers of the transcript are wanted; all, if nothing is said."""
+
+    after: Annotated[int, Field(ge=0, le=LARGEST)] = 0
+    before: Annotated[int | None, Field(ge=0, le=LARGEST)] = None
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    analyst: Annotated[str | None, Field(max_length=200)] = None
+    round: Annotated[int | None, Field(ge=1, le=LARGEST)] = None
+    contains: Annotated[str, Field(max_length=1000)] = ""
+    kind: Annotated[str, Field(max_length=40, description="What was asked: rate, gate, ...")] = ""
+    since: Annotated[float, Field(ge=0, le=LARGEST, description="Seconds since 1970.")] = 0.0
+    until: Annotated[float, Field(ge=0, le=LARGEST, description="Seconds since 1970.")] = LARGEST
+    newest: bool = False
+
+    def page(self, dataset: Dataset) -> Page:
+        """Return one page of them."""
+        pages = dataset.transcript_of(self.analyst)
+        return pages.page(**self.model_dump(exclude={"analyst"}))
+
+    def all(self, dataset: Dataset) -> Iterator[Result]:
+        """Yield all of them, page by page, so that no transcript has to fit into memory."""
+        wanted, name = self, "before" if self.newest else "after"
+        while True:
+            page = wanted.page(dataset)
+            yield from page.answers
+            if page.next is None:
+                return
+            wanted = wanted.model_copy(update={name: page.next})
+
+
 @router.get("/transcript", openapi_extra=VIEWER, responses=gives(schemas.AnswersPage, *USUAL))
-def transcript(
-    service: Served,
-    after: Annotated[int, Query(ge=0, le=LARGEST)] = 0,
-    before: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    analyst: Annotated[str | None, Query(max_length=200)] = None,
-    at: Annotated[int | None, Query(alias="round", ge=1, le=LARGEST)] = None,
-    contains: Annotated[str, Query(max_length=1000)] = "",
-    newest: bool = False,
-) -> Reply:
+def transcript(service: Served, wanted: Annotated[Wanted, Query()]) -> Reply:
     """Return the answers so far, page by page, oldest or newest first.
 
     Entries number everything that happens, so the numbers of answers have gaps. Pass `next` as
     `after`, or with `newest` as `before`, for the next page.
     """
-    page = service.dataset.transcript_of(analyst).page
-    return reply(
-        page(limit, after=after, before=before, round=at, contains=contains, newest=newest)
-    )
+    return reply(wanted.page(service.dataset))
+
+
+@router.get(
+    "/transcript.csv", openapi_extra=VIEWER, responses=_CSV, response_class=StreamingResponse
+)
+def transcript_csv(service: Served, wanted: Annotated[Wanted, Query()]) -> StreamingResponse:
+    """Return all of these answers as CSV, one line for each number; `limit` is not used."""
+    dataset, all_of = service.dataset, wanted.model_copy(update={"limit": 1000})
+    headers = {"Content-Disposition": 'attachment; filename="transcript.csv"'}
+    lines = csv_lines(all_of.all(dataset))
+    return StreamingResponse(lines, media_type="text/csv; charset=utf-8", headers=headers)
 
 
 @router.get(

@@ -69,7 +69,17 @@ export async function refusalOf(response) {
   );
 }
 
-async function send(path, options) {
+/** Save what a path gives, or a blob, as a file. */
+export async function download(what, name) {
+  const blob = typeof what === "string" ? await send(what, { headers: { Accept: "*/*" } }, (response) => response.blob()) : what;
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+async function send(path, options, read = (response) => response.json()) {
   const used = token;
   const headers = { Accept: "application/json", ...credentials(), ...options.headers };
   const response = await fetch(path, { ...options, headers, cache: "no-store" }).catch(
@@ -81,7 +91,7 @@ async function send(path, options) {
     if (refusal.status === 401 && used === token) dispatchEvent(new CustomEvent("surehold-denied", { detail: refusal }));
     throw refusal;
   }
-  return response.json().catch(lost("the response was cut off; the service or the network may be down"));
+  return read(response).catch(lost("the response was cut off; the service or the network may be down"));
 }
 
 /** What no response came to, unless the page itself gave up on it. */

@@ -1,15 +1,17 @@
-// Quote while the user types, show the cost before the button, ask, and show the answer or refusal.
+// Write or build a question, see what it costs, ask it, and see the answer in place of the quote.
 
 import { get, pathOf, post } from "./api.js";
+import { Builder } from "./builder.js";
+import { complete } from "./completion.js";
 import { details } from "./details.js";
 import { debounce, fill, h, terms } from "./dom.js";
 import { count, several } from "./formatting.js";
-import { jsonLink, notice, promise, refusalBox, statusNotice } from "./parts.js";
+import { examplesOf, nameOf } from "./language.js";
+import { notice, refusalBox, statusNotice } from "./parts.js";
 import { rangesOf } from "./ranges.js";
-import { expectationFields, isSurprise, quotedCost, quoteTerms } from "./surprise.js";
+import { Expectation, isSurprise, quotedCost, quoteTerms } from "./surprise.js";
 
 const PAUSE = 250;
-const WORDS = new Set("and as between case cast else end false in is like not null or then true when".split(" "));
 
 export const title = "Ask";
 
@@ -18,43 +20,60 @@ export class View {
     this.context = context;
     this.quote = null;
     this.pending = null; // a submission whose response was lost: its body and its key
+    this.known = { questions: [], tables: [], models: [] };
     this.later = debounce(PAUSE, () => this.fetchQuote());
-    const { url, me } = context;
+    const { url, me, status } = context;
     this.text = h("textarea", { id: "query", rows: "3", spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-describedby": "query-help" });
     this.text.value = url.searchParams.get("q") ?? "";
+    this.words = complete(this.text, () => ({ columns: status.columns, questions: this.known.questions.map(({ name }) => name) }));
     this.round = h("input", { id: "round", inputmode: "numeric", autocomplete: "off", placeholder: "now", "aria-describedby": "round-help" });
     this.round.value = url.searchParams.get("round") ?? "";
-    this.expected = isSurprise(context.status) ? expectationFields(url.searchParams) : [];
+    this.expected = isSurprise(status) ? new Expectation(url.searchParams) : null;
     this.quoteBox = h("div", { id: "quote", class: "quote", role: "status" });
     this.place = h("div", {});
     this.button = me.role === "viewer" ? null : h("button", { type: "submit", class: "main", disabled: true }, "Ask");
     this.answer = h("section", { class: "detail", "aria-label": "Answer", "aria-live": "polite" });
     this.standing = h("div", {});
-    this.help = h("div", { class: "help" });
+    this.beside = h("aside", { class: "help", "aria-label": "What can be asked about" });
+    this.writing = h(
+      "div",
+      { class: "field editor" },
+      h("label", { for: "query" }, "Query"),
+      this.text,
+      this.words,
+      h("p", { id: "query-help", class: "muted" }, "A condition on the columns, a function of them, or the name of a saved question. Ctrl + Enter asks."),
+    );
+    this.building = h("div", { hidden: true });
     fill(
       root,
       h("h1", { tabindex: "-1" }, "Ask"),
-      h("p", { class: "promise" }, promise(context.status)),
       this.standing,
       h(
-        "form",
-        { class: "asking", onsubmit: (event) => this.submit(event) },
-        h("div", { class: "field" }, h("label", { for: "query" }, "Query"), this.text, h("p", { id: "query-help", class: "muted" }, "A condition on the columns, or a function of them. Quotes are free and never touch the records.")),
-        this.place,
-        this.expected.length > 0 && h("div", { class: "expectation" }, this.expected.map(({ element }) => element)),
+        "div",
+        { class: "ask" },
         h(
-          "details",
-          { open: this.round.value !== "" },
-          h("summary", {}, "Ask at an earlier round"),
-          h("div", { class: "field narrow" }, h("label", { for: "round" }, "Round"), this.round, h("p", { id: "round-help", class: "muted" }, "Leave empty for the current round. Earlier rounds have fewer records, so an answer costs more or is wider.")),
+          "form",
+          { class: "asking", onsubmit: (event) => this.submit(event) },
+          this.modes(),
+          this.writing,
+          this.building,
+          this.place,
+          this.expected?.element,
+          h(
+            "details",
+            { open: this.round.value !== "" },
+            h("summary", {}, "Ask at an earlier round"),
+            h("div", { class: "field narrow" }, h("label", { for: "round" }, "Round"), this.round, h("p", { id: "round-help", class: "muted" }, "Leave empty for the current round. Earlier rounds have fewer records, so an answer costs more or is wider.")),
+          ),
+          this.quoteBox,
+          this.answer,
+          this.button ?? notice("plain", "You are a viewer.", "Viewers can read and quote. Asking costs and needs an analyst token, which the custodian creates with ", h("code", {}, "surehold token create --role analyst"), "."),
         ),
-        this.quoteBox,
-        this.button ?? notice("plain", "You are a viewer.", "Viewers can read and quote. Asking costs and needs an analyst token, which the custodian creates with ", h("code", {}, "surehold token create --role analyst"), "."),
+        this.beside,
       ),
-      this.answer,
-      this.help,
     );
-    for (const input of [this.text, this.round, ...this.expected.map((one) => one.input)]) input.addEventListener("input", () => this.changed());
+    for (const input of [this.text, this.round]) input.addEventListener("input", () => this.changed());
+    this.expected?.element.addEventListener("input", () => this.changed());
     this.text.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.text.form.requestSubmit();
     });
@@ -63,9 +82,8 @@ export class View {
   async start() {
     this.context.twin("/v1/schema");
     fill(this.standing, statusNotice(this.context.status));
-    this.drawHelp(this.context.status.columns);
-    if (this.text.value) await this.fetchQuote();
-    else this.drawQuote();
+    this.drawBeside();
+    await Promise.all([this.fetchKnown(), this.text.value ? this.fetchQuote() : this.drawQuote()]);
   }
 
   /** The data has grown or someone has asked, so the quote may have changed. */
@@ -79,10 +97,51 @@ export class View {
     this.controller?.abort();
   }
 
+  /** What can be asked about besides columns: saved questions, predictions and models. */
+  async fetchKnown() {
+    try {
+      const [{ questions }, { tables }, { models }] = await Promise.all([get("/v1/dashboard"), get("/v1/tables"), get("/v1/models")]);
+      this.known = { questions, tables, models };
+      this.drawBeside();
+    } catch (refusal) {
+      if (refusal.status === 401) throw refusal;
+    } // without them, columns and examples are still there
+  }
+
+  /** Two ways to say the same; the builder writes the query. */
+  modes() {
+    const mode = (name, label) => h("button", { type: "button", class: "mode", "aria-pressed": String(name === "write"), "data-mode": name, onclick: () => this.choose(name) }, label);
+    return h("div", { class: "modes", role: "group", "aria-label": "How to ask" }, mode("write", "Write it"), mode("build", "Build it"));
+  }
+
+  choose(mode) {
+    for (const button of this.text.form.querySelectorAll(".mode")) button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
+    const builds = mode === "build";
+    if (builds) {
+      this.builder = new Builder({ columns: this.context.status.columns, ...this.known }, (written, refusal) => this.built(written, refusal));
+      this.preview = h("p", { class: "preview" });
+      fill(this.building, this.builder.element, this.preview);
+      this.built("");
+    }
+    this.building.hidden = !builds;
+    this.writing.hidden = builds;
+    if (!builds) this.text.focus();
+  }
+
+  built(written, refusal = null) {
+    fill(this.preview, written ? ["This asks ", h("code", {}, written)] : h("span", { class: "muted" }, "Fill in the form; the question appears here."));
+    if (written === this.text.value && !refusal) return;
+    this.text.value = written;
+    this.changed();
+    if (refusal) fill(this.quoteBox, refusalBox(refusal));
+  }
+
   changed() {
-    history.replaceState(null, "", pathOf("/ask", { q: this.text.value, round: this.round.value.trim(), ...this.expectation() }));
+    history.replaceState(null, "", pathOf("/ask", { q: this.text.value, round: this.round.value.trim(), ...this.expected?.given }));
     this.quote = null;
     this.pending = null;
+    this.expected?.draw(null);
+    this.show(null); // an old answer never stays under a new question
     this.drawButton();
     if (this.text.value.trim()) this.later();
     else {
@@ -91,15 +150,15 @@ export class View {
     }
   }
 
-  /** What is expected, as it is written: text keeps numbers exactly. */
-  expectation() {
-    const given = this.expected.map(({ name, input }) => [name, input.value.trim()]);
-    return Object.fromEntries(given.filter(([, value]) => value !== ""));
+  /** Show an answer in place of the quote or, with null, the quote. */
+  show(answer) {
+    fill(this.answer, answer);
+    this.quoteBox.hidden = answer !== null;
   }
 
   body() {
     const round = this.round.value.trim().replaceAll(",", "");
-    return { query: this.text.value, ...this.expectation(), ...(round === "" ? {} : { round: /^\d+$/.test(round) ? Number(round) : round }) };
+    return { query: this.text.value, ...this.expected?.given, ...(round === "" ? {} : { round: /^\d+$/.test(round) ? Number(round) : round }) };
   }
 
   async fetchQuote() {
@@ -122,9 +181,10 @@ export class View {
 
   drawQuote() {
     const { quote } = this;
+    this.expected?.draw(quote);
     if (!quote) {
       fill(this.place);
-      fill(this.quoteBox, h("p", { class: "muted" }, "The cost and the width appear here before you ask."));
+      fill(this.quoteBox, h("p", { class: "muted" }, "The cost and the width appear here before you ask. Quotes are free and never touch the records."));
     } else {
       fill(
         this.quoteBox,
@@ -153,18 +213,20 @@ export class View {
     if (this.busy || !this.button || this.button.disabled) return;
     // Ask at the quoted round, so that the cost is what the button states.
     this.pending ??= { body: { ...this.body(), round: this.quote.round }, key: freshKey() };
-    const { body, key } = this.pending;
+    const asked = this.pending;
     this.busy = true;
     this.drawButton();
     try {
-      const result = await post("/v1/ask", body, { key });
+      const result = await post("/v1/ask", asked.body, { key: asked.key });
       const ranges = await rangesOf([result]);
+      if (this.pending !== asked) return; // the question was changed meanwhile; the answer is in the transcript
       this.pending = null;
-      fill(this.answer, result.recorded && notice("plain", "Recorded.", "This was answered before, so it cost nothing now."), details(result, ranges.get(result.entry)), h("p", {}, h("a", { href: `/transcript?entry=${result.entry}` }, "Show in the transcript")));
+      this.show([result.recorded && notice("plain", "Recorded.", "This was answered before, so it cost nothing now."), details(result, ranges.get(result.entry)), h("p", {}, h("a", { href: `/answer?entry=${result.entry}` }, "Everything about this answer"))]);
       this.answer.querySelector("h2").focus();
     } catch (refusal) {
+      if (this.pending !== asked) return;
       if (!refusal.isLost) this.pending = null; // refused for good: the next submission is a new one
-      fill(this.answer, refusalBox(refusal), refusal.isLost && h("p", { class: "muted" }, "The question may or may not have been answered. Trying again is safe: you are charged at most once."));
+      this.show([refusalBox(refusal), refusal.isLost && h("p", { class: "muted" }, "The question may or may not have been answered. Trying again is safe: you are charged at most once.")]);
     } finally {
       this.busy = false;
       this.drawButton();
@@ -192,21 +254,26 @@ export class View {
     );
   }
 
-  drawHelp(columns) {
+  /** Columns, saved questions, predictions, models and examples; each can be put in. */
+  drawBeside() {
+    const { columns } = this.context.status;
     const write = (text, from, to) => {
+      this.choose("write");
       this.text.setRangeText(text, from, to, "end");
-      this.text.focus();
       this.changed();
     };
     const insert = (text) => () => write(text, this.text.selectionStart, this.text.selectionEnd);
     const use = (text) => () => write(text, 0, this.text.value.length);
+    const chip = (onclick, ...children) => h("button", { type: "button", class: "chip", onclick }, children);
+    const section = (heading, chips) => chips.length > 0 && [h("h2", {}, heading), h("p", { class: "chips" }, chips)];
+    const { questions, tables, models } = this.known;
     fill(
-      this.help,
-      h("h2", {}, "Columns"),
-      h("p", { class: "chips" }, Object.entries(columns).map(([name, kind]) => h("button", { type: "button", class: "chip", onclick: insert(isBare(name) ? name : `"${name.replaceAll('"', '""')}"`) }, name, " ", h("small", {}, kind)))),
-      h("h2", {}, "Examples"),
-      h("p", { class: "chips" }, examples(columns).map((text) => h("button", { type: "button", class: "chip", onclick: use(text) }, h("code", {}, text)))),
-      h("p", { class: "muted" }, "API: ", jsonLink("/v1/schema", "columns"), ", ", h("code", {}, "POST /v1/quote"), ", ", h("code", {}, "POST /v1/ask"), "."),
+      this.beside,
+      section("Saved questions", questions.map(({ name }) => chip(use(name), name))),
+      section("Columns", Object.entries(columns).map(([name, kind]) => chip(insert(nameOf(name)), name, " ", h("small", {}, kind)))),
+      section("Predictions", tables.flatMap((table) => Object.entries(table.columns).map(([name, kind]) => chip(insert(`${nameOf(table.name)}.${nameOf(name)}`), `${table.name}.${name}`, " ", h("small", {}, kind))))),
+      section("Models", models.map(({ model, name }) => chip(() => this.choose("build"), name ?? model.slice(0, 13)))),
+      section("Examples", examplesOf(columns).map((text) => chip(use(text), h("code", {}, text)))),
     );
   }
 }
@@ -222,27 +289,6 @@ function noiseTerms(quote) {
     ["Reports", !recorded && counts > price ? several(counts, "number") : null],
     ["Left", `${rest} at n = ${count(quote.round)}`],
   ];
-}
-
-/** Whether a column name needs no quotes; the reserved words are those of queries/lexer.py. */
-function isBare(name) {
-  return /^[A-Za-z_]\w*$/.test(name) && !WORDS.has(name.toLowerCase());
-}
-
-/** Example queries about this dataset's columns. */
-function examples(columns) {
-  const plain = Object.entries(columns).filter(([name]) => isBare(name));
-  const number = plain.find(([, kind]) => kind === "int" || kind === "float")?.[0];
-  const flags = plain.filter(([, kind]) => kind === "bool").map(([name]) => name);
-  const text = plain.find(([, kind]) => kind === "str")?.[0];
-  return [
-    number && `${number} > 50`,
-    number && `mean(${number}, 0, 100)`,
-    number && flags[0] && `histogram(bins(${number}, 0 to 100 by 10), ${flags[0]})`,
-    flags[1] && `rate(${flags[1]}, ${flags[0]})`,
-    text && `${text} = 'a'`,
-    flags[0] && `gate(${flags[0]}, at_most, 0.5)`,
-  ].filter(Boolean);
 }
 
 /** A new key for each submission; it is not a secret, so Math.random will do without randomUUID. */

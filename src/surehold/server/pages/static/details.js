@@ -4,7 +4,6 @@ import { cellsChart, figure } from "./charts.js";
 import { h, scroller, table, terms } from "./dom.js";
 import { count, moment, several } from "./formatting.js";
 import { strip } from "./marks.js";
-import { jsonLink } from "./parts.js";
 import { isOutcome, surpriseOf } from "./surprise.js";
 
 const MOST_DRAWN = 60;
@@ -37,7 +36,7 @@ export function details(result, range, history = null) {
       ["As written", result.query === result.text ? null : h("code", { class: "long clipped", tabindex: "0", role: "region", "aria-label": "Query as written" }, result.text)],
     ], { class: "facts" }),
     h("details", {}, h("summary", {}, "Assumptions"), h("ul", {}, result.assumptions.map((text) => h("li", {}, text)))),
-    h("p", { class: "links" }, jsonLink(`/v1/transcript/${result.entry}`), " · ", h("a", { href: `/ask?q=${encodeURIComponent(result.query)}` }, "Ask again")),
+    h("p", { class: "links" }, h("a", { href: `/ask?q=${encodeURIComponent(result.title ?? result.query)}` }, "Ask again")),
   ];
 }
 
@@ -48,7 +47,7 @@ function guarantee(result) {
 }
 
 function cost(result) {
-  if (isOutcome(result)) return `${surpriseOf(result)}; ${result.display.spent} in all until then`;
+  if (isOutcome(result)) return `${surpriseOf(result).replace(/^cost /, "")}; ${result.display.spent} in all by then`;
   const price = result.price === 0 ? "nothing beyond the answers it is derived from" : `the price of ${several(result.price, "fraction")} at this round`;
   return `${price}; ${several(result.answers_left, "answer")} left for all afterwards`;
 }
@@ -72,7 +71,7 @@ function cells(result) {
   const listed = scroller(
     "Cells",
     table(several(result.cells.length, "cell"), ["cell", "value#", "interval#"], rows),
-    rest > 0 && h("p", { class: "muted" }, `${count(rest)} more are in the JSON.`),
+    rest > 0 && h("p", { class: "muted" }, `${count(rest)} more are in the export.`),
   );
   if (result.cells.length > MOST_DRAWN) return listed;
   return figure({

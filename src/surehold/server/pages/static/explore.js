@@ -4,7 +4,7 @@ import { get, pathOf } from "./api.js";
 import { certificateColour, certificateLabel, comparisonChart, figure } from "./charts.js";
 import { debounce, fill, h, scroller, table } from "./dom.js";
 import { count } from "./formatting.js";
-import { jsonLink, refusalBox } from "./parts.js";
+import { refusalBox } from "./parts.js";
 
 const PAUSE = 120;
 const STEPS = 400; // of a slider, on a logarithmic scale
@@ -19,7 +19,7 @@ const FIELDS = {
   batches: { label: "Number of batches", low: 1, high: 1000, whole: true, words: (x) => `${count(x)} batch${x === 1 ? "" : "es"}` },
 };
 
-export const title = "Explore";
+export const title = "Plan";
 
 export class View {
   constructor(root, context) {
@@ -69,7 +69,7 @@ export class View {
   draw() {
     fill(
       this.root,
-      h("h1", { tabindex: "-1" }, "Explore a plan"),
+      h("h1", { tabindex: "-1" }, "Plan"),
       h("p", { class: "promise" }, "See how many adaptive queries growing data can answer, and how precisely, under every known certificate (a theorem turned into a number). This is free; it starts from this dataset's plan."),
       h(
         "div",
@@ -202,13 +202,13 @@ export class View {
         ? figure({
             title: heading,
             level: "h2",
-            note: ["every certificate for the same plan · ", jsonLink(path)],
+            note: ["every certificate for the same plan"],
             label: `${heading}. ${useful.map((entry) => `${entry.certificate} ${shown(entry)}`).join(", ")}.`,
             draw: (wide) => comparisonChart(entries, wide),
             rows: scroller("Comparison as a table", table("Every certificate", ["certificate", isWidth ? "width#" : "queries#", "description", "theorem"], rows)),
             tall: 46 + 38 * useful.length,
           })
-        : h("p", {}, jsonLink(path)),
+        : null,
       others.length > 0 && h("div", { class: "silent" }, h("h3", {}, "Not applicable here"), h("ul", {}, others.map((entry) => h("li", {}, h("b", {}, entry.certificate), `: ${entry.reason}`)))),
     );
     this.result.querySelector("figcaption h2")?.setAttribute("id", "compared");

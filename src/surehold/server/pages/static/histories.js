@@ -1,10 +1,10 @@
 // Questions over time: one alone, or one small picture each.
 
+import { get, pathOf } from "./api.js";
 import { figure, historyChart } from "./charts.js";
 import { h, scroller, table } from "./dom.js";
 import { count, moment, queryLine, several } from "./formatting.js";
 import { LOOKS } from "./marks.js";
-import { jsonLink } from "./parts.js";
 
 /** One question over time; `chosen` is the selected entry, and `go` opens another. */
 export function historyFigure(history, { title = queryLine(history, 60), level = "h3", name = null, chosen = null, go = null, tall = 190 } = {}) {
@@ -35,7 +35,7 @@ export function historiesSection(histories) {
   return h(
     "section",
     { class: "histories", "aria-labelledby": "over-time" },
-    h("div", { class: "heading" }, h("h2", { id: "over-time" }, named ? "Dashboard" : "Questions asked most often"), jsonLink("/v1/histories")),
+    h("div", { class: "heading" }, h("h2", { id: "over-time" }, named ? "Dashboard" : "Questions asked most often")),
     h("p", { class: "muted" }, "Each question over the number of records, with its interval, in its own unit.", histories.some((one) => "gate" in one.display) && " The dashed line is its gate: ▲ pass, ✕ fail, ■ undecided."),
     h("div", { class: "multiples" }, histories.map((history, i) => historyFigure(history, { name: `history-${i}` }))),
   );
@@ -56,4 +56,14 @@ function nearest(picture, points, event, wide) {
   const box = picture.getBoundingClientRect();
   const at = picture.scale("x").invert((event.clientX - box.left) * (wide / box.width));
   return points.reduce((best, point) => (Math.abs(point.round - at) < Math.abs(best.round - at) ? point : best));
+}
+
+const NUMBERS = ["answer", "estimate", "number"]; // kinds of results that have a history
+
+/** The question of a number over time; nothing if there is only this answer. */
+export async function historyOf(result, go) {
+  if (!NUMBERS.includes(result.kind)) return null;
+  const history = await get(pathOf("/v1/history", { question: result.query }));
+  if (history.points.length < 2) return null;
+  return historyFigure(history, { title: "This question over time", chosen: result.entry, go });
 }

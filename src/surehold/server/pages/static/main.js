@@ -1,18 +1,21 @@
 // The shell: signs the user in, shows the view that the address names, and follows the service's events.
 
+import * as answer from "./answer.js";
 import { get, hasToken, signIn } from "./api.js";
 import * as ask from "./ask.js";
+import * as developers from "./developers.js";
 import { fill, h } from "./dom.js";
 import { follow } from "./events.js";
 import * as explore from "./explore.js";
+import * as missing from "./missing.js";
 import * as overview from "./overview.js";
-import { openJson, refusalBox, showLoading } from "./parts.js";
+import { refusalBox, showLoading } from "./parts.js";
 import { showSignIn } from "./signin.js";
 import { isSurprise } from "./surprise.js";
 import * as transcript from "./transcript.js";
 
 // Plans are explored under the noise guard only; with the other one there is nothing to plan.
-const VIEWS = { "/": overview, "/transcript": transcript, "/ask": ask, "/explore": explore };
+const VIEWS = { "/": overview, "/ask": ask, "/transcript": transcript, "/answer": answer, "/explore": explore, "/developers": developers };
 const QUIET = 400; // ms between two updates, however many events arrive
 
 const root = document.getElementById("main");
@@ -83,19 +86,20 @@ async function route() {
   const url = new URL(location.href);
   const hasPlans = !isSurprise(state.status);
   document.querySelector('header nav a[href="/explore"]').hidden = !hasPlans;
-  const path = url.pathname in VIEWS && (hasPlans || url.pathname !== "/explore") ? url.pathname : "/";
+  const path = url.pathname === "/explore" && !hasPlans ? "/" : url.pathname;
+  const shown = VIEWS[path] ?? missing;
   for (const link of document.querySelectorAll("header nav a")) {
     if (link.getAttribute("href") === path) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  document.title = `${VIEWS[path].title} · ${state.status.name} · Surehold`;
+  document.title = `${shown.title} · ${state.status.name} · Surehold`;
   if (state.view?.navigate && state.path === path) return state.view.navigate(url);
   const turn = ++state.turn;
   state.view?.leave?.();
   state.view = null;
   state.path = path;
   const page = h("div", { class: "view" });
-  const view = new VIEWS[path].View(page, { url, me: state.me, status: state.status, go, twin });
+  const view = new shown.View(page, { url, me: state.me, status: state.status, go, twin });
   await view.start();
   if (turn !== state.turn) return view.leave?.(); // the user has moved on
   state.view = view;
@@ -114,12 +118,9 @@ async function go(href, { replace = false } = {}) {
   }
 }
 
-/** Link to this view's JSON: in the head for programs, in the footer for people. */
+/** Link to this view's JSON in the head, for programs; people have the view for developers. */
 function twin(path) {
   document.getElementById("twin").href = path;
-  const link = document.getElementById("twin-link");
-  link.href = path;
-  link.textContent = path.length > 80 ? `${path.slice(0, 79)}…` : path;
 }
 
 function drawWho() {
@@ -154,7 +155,6 @@ document.addEventListener("visibilitychange", () => {
   if (!document.hidden) connect(false);
 });
 addEventListener("popstate", () => state.status && route());
-document.getElementById("twin-link").addEventListener("click", (event) => openJson(event, event.currentTarget.getAttribute("href")));
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
   if (!link || event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;

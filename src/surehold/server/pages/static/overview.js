@@ -1,11 +1,11 @@
-// The overview: answers, and the budget or the bits spent.
+// The home of a dataset: what can still be asked, the saved questions over time, and who spent what.
 
 import { get } from "./api.js";
 import { budgetChart, figure, growthChart } from "./charts.js";
 import { fill, h, scroller, table, terms } from "./dom.js";
 import { count, moment, several } from "./formatting.js";
 import { historiesSection } from "./histories.js";
-import { jsonLink, meter, promise, refusalBox, spenders, statusNotice } from "./parts.js";
+import { meter, promise, refusalBox, spenders, statusNotice } from "./parts.js";
 import { rangesOf } from "./ranges.js";
 import { answerRow } from "./rows.js";
 import { bitsFigure, claimsSection, isSurprise, spentSection } from "./surprise.js";
@@ -13,7 +13,7 @@ import { bitsFigure, claimsSection, isSurprise, spentSection } from "./surprise.
 const NEWEST = 8;
 const DRAWN = 200; // answers whose bits are drawn
 
-export const title = "Overview";
+export const title = "Home";
 
 export class View {
   constructor(root, context) {
@@ -44,8 +44,8 @@ export class View {
       const newest = listed.answers.slice(0, NEWEST);
       const ranges = await rangesOf(newest);
       const parts = noise
-        ? { story: [budgetSection(status), outlookSection(outlook, me)], spent: budgetFigure(rounds.rounds, status), about: planTerms(status) }
-        : { story: [spentSection(status), claimsSection(status, me)], spent: bitsFigure(listed.answers), about: [["Guard", "surprise"]] };
+        ? { story: [outlookSection(outlook, me), budgetSection(status)], spent: budgetFigure(rounds.rounds, status), about: planTerms(status) }
+        : { story: [claimsSection(status, me), spentSection(status)], spent: bitsFigure(listed.answers), about: [["Guard", "surprise"]] };
       const open = [...body.querySelectorAll("details[open] summary")].map((summary) => summary.parentElement.dataset.name);
       drawBody(body, { status, growth: growth.growth, newest, ranges, histories, ...parts });
       for (const name of open) body.querySelector(`details[data-name="${name}"]`)?.setAttribute("open", "");
@@ -60,14 +60,14 @@ export class View {
 function drawBody(body, { status, growth, newest, ranges, histories, story, spent, about }) {
   fill(
     body,
-    h("div", { class: "story" }, answersSection(status, newest), story),
+    h("div", { class: "story" }, story, answersSection(status, newest)),
     historiesSection(histories),
     h(
       "section",
       { class: "recent", "aria-labelledby": "recent" },
       h("div", { class: "heading" }, h("h2", { id: "recent" }, "Latest answers"), newest.length > 0 && h("a", { href: "/transcript" }, "Full transcript")),
       newest.length === 0
-        ? h("p", { class: "empty" }, "No answers yet. ", h("a", { href: "/ask" }, "Get a quote"), " for free.")
+        ? h("p", { class: "empty" }, "No answers yet. ", h("a", { href: "/ask" }, "Ask the first question"), "; quotes are free.")
         : h("ol", { class: "answers", "aria-label": "Latest answers" }, newest.map((answer) => answerRow(answer, { range: ranges.get(answer.entry) }))),
     ),
     h("section", { class: "charts", "aria-label": "Growth and spending" }, growthFigure(growth, status), spent),
@@ -79,7 +79,6 @@ function drawBody(body, { status, growth, newest, ranges, histories, story, spen
         ["Columns", h("span", { class: "long" }, Object.entries(status.columns).map(([name, kind]) => `${name} ${kind}`).join(", "))],
         ...about,
         ["Ledger", `${several(status.entries, "entry")}, head ${status.head.slice(0, 12)}`],
-        ["JSON", [jsonLink("/v1/status", "status"), " · ", !isSurprise(status) && [jsonLink("/v1/plan", "plan"), " · "], jsonLink("/v1/schema", "schema")]],
       ]),
     ),
   );
@@ -121,7 +120,7 @@ function outlookSection(outlook, me) {
   return h(
     "section",
     { "aria-labelledby": "left" },
-    h("h2", { id: "left" }, "Answers left"),
+    h("h2", { id: "left" }, "What you can still ask"),
     h(
       "dl",
       { class: "buys" },
@@ -130,7 +129,6 @@ function outlookSection(outlook, me) {
       when("at the end", outlook.at_end, `at ${count(outlook.at_end.round)} records`),
     ),
     me.limit && h("p", { class: "muted" }, "These are for you. ", h("b", { "data-name": "limit-left" }, me.limit.display.remaining), " of your own limit is left; you have had ", h("b", { "data-name": "limit-answered" }, count(me.limit.answered)), ` of at most ${several(me.limit.answers, "answer")}.`),
-    jsonLink("/v1/outlook"),
   );
 }
 
@@ -140,7 +138,7 @@ function growthFigure(growth, status) {
   return figure({
     title: "Data growth",
     name: "growth",
-    note: [several(status.n, "record"), !isSurprise(status) && `, plan ends at ${count(status.last_round)}`, " · ", jsonLink("/v1/growth")],
+    note: [several(status.n, "record"), !isSurprise(status) && `, plan ends at ${count(status.last_round)}`],
     label: `Data growth: ${several(status.n, "record")} now${isSurprise(status) ? "" : `; the plan runs from ${count(status.first_round)} to ${count(status.last_round)}`}.`,
     draw: (wide) => growthChart(growth, status, wide),
     rows,
@@ -155,7 +153,7 @@ function budgetFigure(rounds, status) {
   return figure({
     title: "Budget spent by round",
     name: "rounds",
-    note: [`from ${count(status.first_round)} to ${count(status.last_round)} records · `, jsonLink("/v1/rounds")],
+    note: [`from ${count(status.first_round)} to ${count(status.last_round)} records`],
     label: `Budget spent by round: ${status.budget.display.spent} of the total so far.`,
     draw: (wide) => budgetChart(rounds, status, wide),
     rows,

@@ -1,9 +1,9 @@
 // What the surprise guard shows in place of a budget: bits spent, claims, and what a question may cost.
 
 import { bitsChart, figure } from "./charts.js";
-import { h, scroller, table } from "./dom.js";
+import { fill, h, scroller, table } from "./dom.js";
 import { count, queryLine, several } from "./formatting.js";
-import { jsonLink, spenders } from "./parts.js";
+import { spenders } from "./parts.js";
 
 export const isSurprise = ({ guard }) => guard === "surprise";
 
@@ -27,11 +27,11 @@ export function claimsSection(status, me) {
   return h(
     "section",
     { "aria-labelledby": "left" },
-    h("h2", { id: "left" }, "Next claim"),
+    h("h2", { id: "left" }, "What you can still ask"),
     status.width === null
-      ? h("p", { class: "muted" }, "Nothing can be claimed before there are records.")
-      : h("p", { class: "big" }, h("b", { "data-name": "width" }, status.display.width)),
-    status.width !== null && h("p", { class: "muted" }, "at most, for a fraction that is asked now. Every bit spent makes later claims wider; earlier ones stay as they are."),
+      ? h("p", { class: "muted" }, "Nothing can be asked before there are records.")
+      : h("p", { class: "big" }, "as much as you like, at ", h("b", { "data-name": "width" }, status.display.width)),
+    status.width !== null && h("p", { class: "muted" }, "That is the most for a new fraction that is asked now. Every bit spent makes later claims wider; earlier ones stay as they are."),
     h("p", { class: "muted" }, h("b", { "data-name": "claims" }, count(status.claims)), ` registered of ${count(status.claims_expected)} expected; there is no limit.`),
     me.limit && h("p", { class: "muted" }, h("b", { "data-name": "limit-left" }, me.limit.display.remaining), ` of your own limit of ${me.limit.display.total} is left.`),
   );
@@ -46,25 +46,55 @@ export function bitsFigure(answers) {
   return figure({
     title: "Bits spent",
     name: "bits",
-    note: [`by the last ${several(ordered.length, "answer")} · `, jsonLink("/v1/transcript?newest=true")],
+    note: [`by the last ${several(ordered.length, "answer")}`],
     label: `Bits spent by the last ${several(ordered.length, "answer")}: ${ordered.at(-1)?.display.spent ?? "none"} so far.`,
     draw: (wide) => bitsChart(ordered, wide),
     rows,
   });
 }
 
-/** The fields of a form for what is expected, by name. */
-export function expectationFields(parameters) {
-  const field = (name, label, hint) => {
-    const input = h("input", { id: name, autocomplete: "off", autocapitalize: "off", spellcheck: "false", "aria-describedby": `${name}-help` });
-    input.value = parameters.get(name) ?? "";
-    return { name, input, element: h("div", { class: "field" }, h("label", { for: name }, label), input, h("p", { id: `${name}-help`, class: "muted" }, hint)) };
-  };
-  return [
-    field("expect", "Expected", "A number, or a verdict: pass, fail. It costs little if it comes as expected."),
-    field("within", "Within", "How far off it may be."),
-    field("doubt", "Doubt", "The probability that it comes out otherwise; learned if empty."),
-  ];
+const DOUBTS = ["", "0.5", "0.2", "0.1", "0.05", "0.02", "0.01", "0.001"];
+
+/** The fields for what is expected: a number or a verdict, how far off it may be, and how sure one is of it. */
+export class Expectation {
+  constructor(parameters) {
+    const input = (name, attributes) => h("input", { id: name, autocomplete: "off", autocapitalize: "off", spellcheck: "false", "aria-describedby": `${name}-help`, value: parameters.get(name) ?? "", ...attributes });
+    const field = (label, one, hint) => h("div", { class: "field" }, h("label", { for: one.id }, label), one, h("p", { id: `${one.id}-help`, class: "muted" }, hint));
+    const doubt = parameters.get("doubt") ?? "";
+    this.expect = input("expect");
+    this.within = input("within");
+    // A doubt that is not on the scale comes from an address; it stays until the slider is moved.
+    this.doubt = doubt;
+    this.slider = h("input", { id: "doubt", type: "range", min: "0", max: String(DOUBTS.length - 1), value: String(Math.max(DOUBTS.indexOf(doubt), 0)), "aria-describedby": "doubt-help" });
+    this.slider.addEventListener("input", () => {
+      this.doubt = DOUBTS[Number(this.slider.value)];
+      this.draw(null);
+    });
+    this.hint = h("p", { id: "doubt-help", class: "muted" });
+    this.element = h(
+      "fieldset",
+      { class: "expectation" },
+      h("legend", {}, "What do you expect? What comes as expected costs little."),
+      field("I expect", this.expect, "A number, or a verdict: pass, fail."),
+      field("Give or take", this.within, "How far off it may be."),
+      h("div", { class: "field" }, h("label", { for: "doubt" }, "How sure are you?"), this.slider, this.hint),
+    );
+    this.draw(null);
+  }
+
+  /** What is expected, as it is written: text keeps numbers exactly. */
+  get given() {
+    const pairs = [["expect", this.expect.value.trim()], ["within", this.within.value.trim()], ["doubt", this.doubt]];
+    return Object.fromEntries(pairs.filter(([, value]) => value !== ""));
+  }
+
+  /** What it costs if the expectation is right, and if it is wrong. */
+  draw(quote) {
+    const doubt = this.doubt === "" ? "As sure as the past suggests" : `${Number(this.doubt) * 100} % doubt`;
+    const costs = quote && !quote.recorded && this.expect.value.trim() !== "" && quote.least !== quote.most;
+    fill(this.hint, doubt, costs && [": ", h("b", {}, quote.display.least), " if you are right, at most ", h("b", {}, quote.display.most), " if not"]);
+    this.slider.setAttribute("aria-valuetext", doubt);
+  }
 }
 
 /** What a quote says, in pairs. */

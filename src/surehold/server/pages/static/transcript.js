@@ -1,17 +1,19 @@
-// All answers as a paged list, and one of them in full, with its question over time.
+// All answers as a paged list that can be filtered, sorted and exported, and one of them beside it.
 
-import { get, pathOf } from "./api.js";
+import { download, get, pathOf } from "./api.js";
 import { details } from "./details.js";
 import { debounce, fill, h } from "./dom.js";
 import { count } from "./formatting.js";
-import { historyFigure } from "./histories.js";
+import { historyOf } from "./histories.js";
 import { refusalBox } from "./parts.js";
 import { rangesOf } from "./ranges.js";
 import { answerRow } from "./rows.js";
 
 const PAGE = 50;
-const FILTERS = ["contains", "analyst", "round"];
-const NUMBERS = ["answer", "estimate", "number"]; // kinds of results that have a history
+const FILTERS = ["contains", "analyst", "kind", "from", "to", "round"];
+const STATE = ["entry", "before", "after", "order", ...FILTERS];
+const KINDS = ["fraction", "mean", "rate", "difference", "gate", "histogram", "means", "totals", "auc", "select", "accuracy", "loss", "improvement", "fit"];
+const DAY = 86_400;
 
 export const title = "Transcript";
 
@@ -36,29 +38,68 @@ export class View {
 
   filters() {
     // Not by its bare name: a field named "contains" would hide the form's own method of that name.
-    this.fields = Object.fromEntries(FILTERS.map((name) => [name, h("input", { name: `filter-${name}`, autocomplete: "off" })]));
-    this.fields.contains.type = "search";
-    this.fields.round.inputMode = "numeric";
+    const input = (name, attributes = {}) => h("input", { name: `filter-${name}`, autocomplete: "off", ...attributes });
+    const choice = (name, options) => h("select", { name: `filter-${name}` }, options.map(([value, text]) => h("option", { value }, text)));
+    this.fields = {
+      contains: input("contains", { type: "search" }),
+      analyst: input("analyst"),
+      kind: choice("kind", [["", "any"], ...KINDS.map((kind) => [kind, kind])]),
+      from: input("from", { type: "date" }),
+      to: input("to", { type: "date" }),
+      round: input("round", { inputmode: "numeric" }),
+      order: choice("order", [["", "newest first"], ["oldest", "oldest first"]]),
+    };
     const field = (name, label) => h("label", { class: "field" }, h("span", {}, label), this.fields[name]);
     const later = debounce(300, () => this.filter());
+    const save = (kind, text) => h("button", { type: "button", class: "quiet", onclick: () => this.export(kind) }, text);
     return h(
       "form",
       { class: "filters", role: "search", "aria-label": "Filter the transcript", oninput: later, onsubmit: (event) => { event.preventDefault(); later.cancel(); this.filter(); } },
-      field("contains", "Query contains"),
+      field("contains", "Name or query contains"),
       field("analyst", "Analyst"),
+      field("kind", "Kind"),
       field("round", "Round"),
+      field("from", "From"),
+      field("to", "To"),
+      field("order", "Sort"),
+      h("div", { class: "exports" }, h("span", { class: "muted" }, "Export "), save("csv", "CSV"), " ", save("json", "JSON")),
     );
+  }
+
+  /** What the service is asked for: the filters, with days as times. */
+  wanted() {
+    const { contains, analyst, kind, round, from, to } = this.said;
+    const time = (day, more) => (day ? Date.parse(`${day}T00:00`) / 1000 + more : null);
+    return { contains, analyst, kind, round, since: time(from, 0), until: time(to, DAY) };
+  }
+
+  /** Save all that the filters leave, not only this page. */
+  async export(kind) {
+    const newest = this.said.order === "oldest" ? null : "true";
+    try {
+      if (kind === "csv") return await download(pathOf("/v1/transcript.csv", { ...this.wanted(), newest }), "transcript.csv");
+      const answers = [];
+      let place = {};
+      do {
+        const page = await get(pathOf("/v1/transcript", { ...this.wanted(), newest, limit: 1000, ...place }));
+        answers.push(...page.answers);
+        place = page.next === null ? null : newest ? { before: page.next } : { after: page.next };
+      } while (place !== null);
+      return await download(new Blob([JSON.stringify({ answers }, null, 2)], { type: "application/json" }), "transcript.json");
+    } catch (refusal) {
+      return this.list.prepend(refusalBox(refusal));
+    }
   }
 
   /** The address holds the whole state: filters, page and the chosen answer. */
   async navigate(url) {
     const before = this.said;
-    this.said = Object.fromEntries(["entry", "before", "after", ...FILTERS].map((name) => [name, url.searchParams.get(name)]));
-    for (const name of FILTERS) {
+    this.said = Object.fromEntries(STATE.map((name) => [name, url.searchParams.get(name)]));
+    for (const name of Object.keys(this.fields)) {
       const input = this.fields[name];
       if (document.activeElement !== input) input.value = this.said[name] ?? "";
     }
-    const same = before && ["before", "after", ...FILTERS].every((name) => before[name] === this.said[name]);
+    const same = before && STATE.slice(1).every((name) => before[name] === this.said[name]);
     if (!same) await this.load();
     else this.draw();
     if (before?.entry !== this.said.entry || !before) await this.choose(Boolean(before));
@@ -66,21 +107,22 @@ export class View {
 
   /** New answers appear on the newest page only; an older page stays as it is. */
   async update() {
-    if (!this.said.before && !this.said.after) await this.load();
+    if (!this.said.before && !this.said.after && this.said.order !== "oldest") await this.load();
   }
 
   async load() {
-    const { before, after } = this.said;
-    const kept = Object.fromEntries(FILTERS.map((name) => [name, this.said[name]]));
-    const place = after ? { after } : { before, newest: "true" };
-    const path = pathOf("/v1/transcript", { ...kept, ...place, limit: PAGE });
+    const { before, after, order } = this.said;
+    const isOldest = order === "oldest";
+    const forwards = isOldest ? !before : Boolean(after); // as the service reads
+    const place = forwards ? { after } : { before, newest: "true" };
+    const path = pathOf("/v1/transcript", { ...this.wanted(), ...place, limit: PAGE });
     this.context.twin(path);
     const turn = (this.turn = (this.turn ?? 0) + 1);
     try {
       const page = await get(path);
       const ranges = await rangesOf(page.answers);
       if (turn !== this.turn) return; // a later request came first
-      this.page = { answers: after ? page.answers.reverse() : page.answers, next: page.next, ranges };
+      this.page = { answers: forwards === isOldest ? page.answers : page.answers.reverse(), next: page.next, ranges };
       this.draw();
     } catch (refusal) {
       if (turn !== this.turn) return;
@@ -99,7 +141,7 @@ export class View {
       answers.length === 0
         ? this.empty()
         : [
-            h("ol", { class: "answers", "aria-label": "Answers, newest first" }, answers.map((answer) =>
+            h("ol", { class: "answers", "aria-label": this.said.order === "oldest" ? "Answers, oldest first" : "Answers, newest first" }, answers.map((answer) =>
               answerRow(answer, { range: ranges.get(answer.entry), href: this.href({ entry: answer.entry }), chosen: answer.entry === chosen }))),
             this.pager(),
           ],
@@ -113,18 +155,25 @@ export class View {
     return h("p", { class: "empty" }, "No answers yet. ", h("a", { href: "/ask" }, "Get a quote"), " for free.");
   }
 
+  /** Where the other pages are: earlier and later entries, from the ends of this one. */
   pager() {
     const { answers, next } = this.page;
-    const { before, after } = this.said;
-    const older = after || next !== null ? this.href({ before: answers.at(-1).entry, after: null, entry: null }) : null;
-    const newer = before || (after && next !== null) ? this.href({ after: answers[0].entry, before: null, entry: null }) : null;
+    const { before, after, order } = this.said;
+    const isOldest = order === "oldest";
+    const [first, last] = [answers[0].entry, answers.at(-1).entry];
+    const [low, high] = isOldest ? [first, last] : [last, first];
+    const forwards = isOldest ? !before : Boolean(after);
+    const hasOlder = forwards ? Boolean(after) : next !== null;
+    const hasNewer = forwards ? next !== null : Boolean(before);
+    const older = hasOlder ? this.href({ before: low, after: null, entry: null }) : null;
+    const newer = hasNewer ? this.href({ after: high, before: null, entry: null }) : null;
     return h(
       "nav",
       { class: "pager", "aria-label": "Pages" },
-      before || after ? h("a", { href: this.href({ before: null, after: null, entry: null }) }, "Newest") : null,
-      newer && h("a", { href: newer, rel: "prev" }, "Newer"),
-      h("span", { class: "muted" }, `entries ${count(answers.at(-1).entry)} to ${count(answers[0].entry)}`),
-      older && h("a", { href: older, rel: "next" }, "Older"),
+      before || after ? h("a", { href: this.href({ before: null, after: null, entry: null }) }, isOldest ? "Oldest" : "Newest") : null,
+      newer && h("a", { href: newer, rel: isOldest ? "next" : "prev" }, "Newer"),
+      h("span", { class: "muted" }, `entries ${count(low)} to ${count(high)}`),
+      older && h("a", { href: older, rel: isOldest ? "prev" : "next" }, "Older"),
     );
   }
 
@@ -134,9 +183,9 @@ export class View {
     if (!entry) return fill(this.aside);
     try {
       const result = await get(`/v1/transcript/${encodeURIComponent(entry)}`);
-      const [ranges, history] = await Promise.all([rangesOf([result]), this.historyOf(result)]);
+      const [ranges, history] = await Promise.all([rangesOf([result]), historyOf(result, (other) => this.context.go(this.href({ entry: other })))]);
       if (entry !== this.said.entry) return null;
-      fill(this.aside, h("a", { class: "close", href: this.href({ entry: null }), "aria-label": "Close details" }, "✕"), details(result, ranges.get(result.entry), history));
+      fill(this.aside, h("a", { class: "close", href: this.href({ entry: null }), "aria-label": "Close details" }, "✕"), details(result, ranges.get(result.entry), history), h("p", {}, h("a", { href: `/answer?entry=${result.entry}` }, "Everything about this answer")));
     } catch (refusal) {
       fill(this.aside, h("h2", { id: "answer-title", tabindex: "-1" }, `Answer ${entry}`), refusal.status === 404 ? h("p", { class: "empty" }, "There is no such answer. ", h("a", { href: "/transcript" }, "Full transcript")) : refusalBox(refusal, () => this.choose(false)));
     }
@@ -144,16 +193,8 @@ export class View {
     return null;
   }
 
-  /** The question of a number over time; nothing if there is only this answer. */
-  async historyOf(result) {
-    if (!NUMBERS.includes(result.kind)) return null;
-    const history = await get(pathOf("/v1/history", { question: result.query }));
-    if (history.points.length < 2) return null;
-    return historyFigure(history, { title: "This question over time", chosen: result.entry, go: (entry) => this.context.go(this.href({ entry })) });
-  }
-
   filter() {
-    const given = Object.fromEntries(FILTERS.map((name) => [name, this.fields[name].value.trim() || null]));
+    const given = Object.fromEntries(Object.entries(this.fields).map(([name, input]) => [name, input.value.trim() || null]));
     this.context.go(this.href({ ...given, before: null, after: null, entry: null }), { replace: true });
   }
 

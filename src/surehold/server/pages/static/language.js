@@ -1,0 +1,55 @@
+// What the query language has: its words and functions, and how names and values are written in it.
+
+/** The reserved words of queries/lexer.py. */
+const WORDS = new Set("and as between case cast else end false in is like not null or then true when".split(" "));
+
+/** What can be asked, then what can be said of a record; each with its arguments. */
+export const FUNCTIONS = {
+  fraction: "condition", mean: "number, low, high", rate: "condition, group", difference: "question, question",
+  gate: "question, at_least, limit", histogram: "column, column", totals: "number, low, high, column", means: "number, low, high, column",
+  auc: "score, condition", select: "highest, price, question, question", variance: "number, low, high", gini: "number, low, high",
+  kendall: "number, number", concordance: "number, number", abs: "number", sqrt: "number",
+  floor: "number", ceil: "number", round: "number", least: "value, value", greatest: "value, value", coalesce: "value, value", nullif: "value, value",
+  lower: "text", upper: "text", length: "text", starts_with: "text, 'start'", ends_with: "text, 'end'", contains: "text, 'part'",
+  year: "date", month: "date", day: "date", weekday: "date", hour: "timestamp", date: "timestamp",
+};
+
+/** A column's name as a query has it, in quotes if need be. */
+export function nameOf(name) {
+  return /^[A-Za-z_]\w*$/.test(name) && !WORDS.has(name.toLowerCase()) ? name : `"${name.replaceAll('"', '""')}"`;
+}
+
+/** A column of a schema such as "int", "int id" or "str in ('a', 'b')": its type, and its values if they are few. */
+export function columnOf(described) {
+  const kind = described.match(/^\w+/)[0];
+  const listed = described.match(/ in \((.*)\)/s)?.[1] ?? "";
+  const texts = [...listed.matchAll(/'((?:[^']|'')*)'/g)].map(([, text]) => text.replaceAll("''", "'"));
+  return { kind, isId: / id\b/.test(described), values: kind === "str" ? texts : [] };
+}
+
+export const isNumber = ({ kind }) => kind === "int" || kind === "float";
+
+/** A value as a query has it: text and dates in single quotes. */
+export function literalOf(text, { kind }) {
+  return kind === "int" || kind === "float" || kind === "bool" ? text.trim() : `'${text.replaceAll("'", "''")}'`;
+}
+
+/** Example questions about these columns, from the simplest on. */
+export function examplesOf(columns) {
+  const all = Object.entries(columns).map(([name, described]) => ({ name: nameOf(name), ...columnOf(described) })).filter((one) => !one.isId);
+  const flag = all.find(({ kind }) => kind === "bool")?.name;
+  const number = all.find(isNumber)?.name;
+  const group = all.find(({ values }) => values.length > 0);
+  const day = all.find(({ kind }) => kind === "date")?.name;
+  const groups = group ? group.values.map((value) => `${group.name} = ${literalOf(value, group)}`) : [];
+  const share = flag ?? (number && `${number} > 50`);
+  return [
+    share,
+    share && groups[0] && `rate(${share}, ${groups[0]})`,
+    share && groups[1] && `difference(rate(${share}, ${groups[0]}), rate(${share}, ${groups[1]}))`,
+    share && day && `rate(${share}, weekday(${day}) >= 6)`,
+    number && `mean(${number}, 0, 100)`,
+    group && `histogram(${group.name})`,
+    share && `gate(${share}, at_least, 0.5)`,
+  ].filter(Boolean);
+}

@@ -1,0 +1,119 @@
+"""Asking without the language: the builder, completion, and an answer that replaces the quote."""
+
+import json
+import re
+
+import polars as pl
+from playwright.sync_api import expect
+
+from surehold.queries.calls import BUILDERS
+from surehold.queries.query_text import READERS
+
+
+def _button(page):
+    return page.locator("form.asking button[type=submit]")
+
+
+def _preview(page):
+    return page.locator(".preview code")
+
+
+def test_a_gate_is_built_asked_and_exported_without_a_word_of_the_language(serve, open_page):
+    server = serve(guard="surprise")
+    page = open_page(f"{server.url}/ask")
+    page.get_by_role("button", name="Build it").click()
+    page.get_by_label("Column").select_option("age")
+    page.get_by_label("Comparison").select_option("is more than")
+    page.get_by_label("Value").fill("40")
+    page.get_by_label("Compare with").select_option("a limit: is it at least …")
+    page.get_by_label("Limit").fill("0.2")
+    expect(_preview(page)).to_have_text("gate(age > 40, at_least, 0.2)")
+    _button(page).click()
+    expect(page.locator(".asking .detail .answer-line")).to_contain_text("pass")
+    expect(page.locator("#quote")).to_be_hidden()
+    page.get_by_role("link", name="Transcript").click()
+    for kind, read in (("CSV", lambda path: pl.read_csv(path).to_dicts()), ("JSON", _answers)):
+        with page.expect_download() as got:
+            page.get_by_role("button", name=kind, exact=True).click()
+        [answer] = read(got.value.path())
+        assert answer["round"] == 2000
+        assert "gate" in answer["query"]
+
+
+def _answers(path):
+    return json.loads(path.read_text())["answers"]
+
+
+def test_groups_are_compared(clinic, open_page):
+    page = open_page(f"{clinic.url}/ask")
+    page.get_by_role("button", name="Build it").click()
+    page.get_by_label("I want to know").select_option("the average of a number")
+    page.get_by_label("Number").select_option("bmi")
+    page.get_by_label("To", exact=True).fill("50")
+    expect(_preview(page)).to_have_text("mean(bmi, 0, 50)")
+    page.get_by_label("Among").select_option("only records where …")
+    page.get_by_label("Column").select_option("city")
+    page.get_by_label("Value").fill("St. John's")
+    expect(_preview(page)).to_have_text("rate(bmi, city = 'St. John''s', 0, 50)")
+    page.get_by_label("Compare with").select_option("another group")
+    page.get_by_label("Column").nth(1).select_option("age")
+    page.get_by_label("Value").nth(1).fill("30")
+    expect(_preview(page)).to_have_text(
+        "difference(rate(bmi, city = 'St. John''s', 0, 50), rate(bmi, age = 30, 0, 50))"
+    )
+    expect(_button(page)).to_be_enabled()
+    page.get_by_role("button", name="Write it").click()
+    expect(page.get_by_label("Query")).to_have_value(re.compile("^difference"))
+
+
+def test_words_are_completed_by_keyboard(clinic, open_page):
+    page = open_page(f"{clinic.url}/ask")
+    query = page.get_by_label("Query")
+    query.press_sequentially("ag")
+    expect(page.get_by_role("option")).to_have_count(1)
+    query.press("ArrowDown")
+    expect(page.get_by_role("option", selected=True)).to_contain_text("age")
+    query.press("Enter")
+    expect(query).to_have_value("age")
+    expect(page.get_by_role("listbox")).to_be_hidden()
+    query.press_sequentially(" > 3 and lo")
+    query.press("Escape")
+    expect(page.get_by_role("listbox")).to_be_hidden()
+    query.fill("hist")
+    page.get_by_role("option").first.click()
+    expect(query).to_have_value("histogram(")
+
+
+def test_an_old_answer_does_not_stay_under_a_new_question(serve, open_page):
+    server = serve()
+    page = open_page(f"{server.url}/ask?q=age%20%3E%2065")
+    _button(page).click()
+    expect(page.locator(".detail .answer-line")).to_contain_text("±")
+    page.get_by_role("textbox", name="Query").fill("age > 66")
+    expect(page.locator(".detail .answer-line")).to_have_count(0)
+    expect(page.locator("#quote")).to_be_visible()
+
+
+def test_every_function_that_is_completed_is_one_of_the_language(clinic, open_page):
+    page = open_page(f"{clinic.url}/ask")
+    names = page.evaluate("import('/static/language.js').then((it) => Object.keys(it.FUNCTIONS))")
+    assert set(names) <= READERS.keys() | BUILDERS.keys()
+    plain = {"fraction", "mean", "rate", "difference", "gate", "histogram", "means", "select"}
+    assert plain <= set(names)
+
+
+def test_every_example_can_be_asked(clinic, evals, open_page):
+    for dataset in (clinic, evals):
+        page = open_page(f"{dataset.url}/ask")
+        page.locator(".help .chip:has(code)").nth(1).wait_for()
+        for text in page.locator(".help .chip:has(code)").all_inner_texts():
+            assert dataset.post("/v1/quote", {"query": text})["round"] == 1010
+
+
+def test_an_address_that_leads_nowhere_is_a_page(clinic, open_page):
+    page = open_page(clinic.url, go=False)
+    response = page.goto(f"{clinic.url}/nowhere")
+    assert response.status == 404
+    expect(page.locator("h1")).to_have_text("There is no such page")
+    page.get_by_role("main").get_by_role("link", name="Ask").click()
+    expect(page.locator("h1")).to_have_text("Ask")
