@@ -11,7 +11,7 @@ from surehold.session.results import Result
 
 FIELDS = (
     "entry", "time", "analyst", "name", "query", "kind", "cell",
-    "round", "value", "low", "high", "price", "bits",
+    "round", "value", "low", "high", "verdict", "price", "bits",
 )  # fmt: skip
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -53,10 +53,10 @@ def _rows(answer: Result) -> Iterator[dict[str, Any]]:
 
 
 def _number(found: Mapping[str, Any]) -> dict[str, Any]:
-    """A value and its interval; of a gate or a choice, what was decided."""
+    """A value and its interval, a gate's verdict, and what was chosen of several."""
     low, high = found.get("interval") or (found.get("low"), found.get("high"))
-    value = found.get("value", found.get("verdict", found.get("name")))
-    return {"value": value, "low": low, "high": high}
+    value = found.get("value", found.get("name"))
+    return {"value": value, "low": low, "high": high, "verdict": found.get("verdict")}
 
 
 def _safe(value: object) -> object:
