@@ -237,7 +237,7 @@ def test_the_transcript_as_csv(full: Running):
             assert float(row["value"]) == result["value"]
             assert [float(row["low"]), float(row["high"])] == result["interval"]
         if result["kind"] == "verdict":
-            assert row["value"] == result["verdict"]
+            assert row["verdict"] == result["verdict"]
     only = send(full.url, "GET", "/v1/transcript.csv?kind=gate").content.decode()
     assert len(only.splitlines()) == 2
 
