@@ -7,6 +7,15 @@ import pytest
 from surehold.session.release import Release
 
 
+def pytest_ignore_collect(collection_path):
+    """Leave pages that tell one story to test_snippets.py, which runs their Python and commands."""
+    if collection_path.suffix == ".md":
+        from support.documents import tells_one_story
+
+        return tells_one_story(collection_path) or None
+    return None
+
+
 @pytest.fixture(autouse=True)
 def _a_folder_of_its_own(request, tmp_path_factory, monkeypatch):
     """Run a page's examples in an empty folder, as a reader would."""

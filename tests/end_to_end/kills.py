@@ -30,6 +30,7 @@ from surehold.session.recorded_results import result_of
 
 A_DATASET = 25  # kills; then a new one, as all of it is verified after each kill
 PATIENCE = 180.0  # seconds
+SPARE = 2  # workers that start while another is at work
 WORKER = Path(__file__).parent / "worker.py"
 
 
@@ -45,12 +46,12 @@ def given(guard: str) -> Plan | str:
 
 
 class Workers:
-    """Processes that are ready to go: starting Python takes longer than a kill."""
+    """As many processes as are needed, ready to go: starting Python takes longer than a kill."""
 
-    def __init__(self, spare: int = 2) -> None:
+    def __init__(self, needed: int) -> None:
         self._ready: deque[subprocess.Popen[bytes]] = deque()
         self._all: list[subprocess.Popen[bytes]] = []
-        self._spare = spare
+        self._needed = needed
 
     def __enter__(self) -> Self:
         return self
@@ -66,7 +67,7 @@ class Workers:
 
     def go(self, **order: Any) -> subprocess.Popen[bytes]:
         """Send a worker off."""
-        while len(self._ready) <= self._spare:
+        while len(self._ready) <= SPARE and len(self._all) < self._needed:
             self._ready.append(
                 subprocess.Popen([sys.executable, str(WORKER)], stdin=subprocess.PIPE)
             )
@@ -338,7 +339,7 @@ def run(
     moments = random.Random(seed)
     seen: Counter[str] = Counter()
     witnessed = None
-    with Workers() as workers:
+    with Workers(needed=kills * together) as workers:
         for kill in range(kills):
             if kill % A_DATASET == 0:
                 seen += witnessed.seen if witnessed else Counter()

@@ -82,7 +82,7 @@ def test_killed_at_every_step(operation: str, guard: str, tmp_path: Path) -> Non
     steps = [(step, False) for step in (*claimed, *STEPS[operation])]
     [decided] = [number for number, (step, _) in enumerate(steps) if step in DECIDING]
     steps += [(steps[decided][0], True), (steps[-1][0], True)]
-    with Workers() as workers:
+    with Workers(needed=len(steps)) as workers:
         for number, (step, after) in enumerate(steps):
             log = tmp_path / f"log-{number}-before"
             with sh.open(witnessed.path) as dataset:
@@ -108,7 +108,7 @@ def test_killed_while_creating(step: str, after: bool, tmp_path: Path) -> None:
     """It is there as a whole or not at all, and then it can be created."""
     target, log = tmp_path / "data", tmp_path / "log"
     order = {"create": plan().to_dict(), "crash": [step, after, 1]}
-    with Workers(spare=0) as workers:
+    with Workers(needed=1) as workers:
         ended = workers.go(dataset=str(target), log=str(log), **order).wait(60)
     assert ended == -signal.SIGKILL
     assert target.exists() == ((step, after) == ("rename", True))
@@ -137,7 +137,7 @@ def test_killed_while_succeeding(
     old, new = tmp_path / "data", tmp_path / "data-2"
     make(old, "0.05")
     order = {"succeed": str(new), "crash": [step, after, times]}
-    with Workers(spare=0) as workers:
+    with Workers(needed=1) as workers:
         ended = workers.go(dataset=str(old), log=str(tmp_path / "log"), **order).wait(60)
     assert ended == -signal.SIGKILL
     with sh.open(old) as dataset:

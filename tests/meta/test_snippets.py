@@ -1,7 +1,8 @@
 """Every snippet of README and docs/ is executed, and what a page shows is what comes out.
 
-Python is run by pytest itself (``--doctest-glob=*.md``); here it is seen to that there is no Python
-that pytest passes over, and all commands are run: those of a page in order, in one folder.
+The Python of pages without commands is run by pytest itself (``--doctest-glob=*.md``); here it is
+seen to that there is no Python that nobody runs, and all commands are run: those of a page in
+order, in one folder. Where they tell one story its Python is run between them (see conftest.py).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from support.documents import (
     fences,
     may_end_with,
     prepare,
+    tells_one_story,
 )
 
 READ = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
@@ -40,6 +42,9 @@ def name_of(page: Path) -> str:
 def objections(text: str) -> list[str]:
     """What is wrong with the fences of a page, before anything is run."""
     found = []
+    examples = sum(fence.code.count(">>> ") for fence in fences(text) if fence.language == "python")
+    if text.count(">>> ") != examples:
+        found.append("an example outside a fence of Python, which nobody runs")
     for fence in fences(text):
         if fence.language not in ALLOWED:
             found.append(f"line {fence.line}: a fence of {fence.language or 'no language'}")
@@ -63,7 +68,7 @@ def follow(page: str, parts: list[Fence], reader: Reader) -> list[str]:
     """Run the fences of a page; returns what did not come out as the page says."""
     wrong = []
     for fence in parts:
-        if fence.language == "python" and page not in TOLD_TWICE:
+        if fence.language == "python" and page not in TOLD_TWICE:  # there pytest runs it
             failures = reader.execute(fence.code, page, fence.line)
             wrong += [failures] if failures else []
         for call in fence.calls:
@@ -116,8 +121,17 @@ def test_commands_do_what_the_page_says(page, reader):
     assert not wrong, "\n\n".join(wrong)
 
 
+def test_each_page_is_run_by_one_of_the_two():
+    ours = {name_of(page) for page in PAGES if tells_one_story(page)}
+    assert "docs/how-to/agents.md" in ours
+    assert not ours & {"README.md", "docs/reference/queries.md", "docs/explanation/promise.md"}
+
+
 class TestThatTheChecksCanFail:
     """The same checks on doctored pages."""
+
+    def test_example_outside_a_fence(self):
+        assert len(objections("Text.\n\n>>> 1\n1\n")) == 1
 
     @pytest.mark.parametrize(
         ("fence", "objection"),

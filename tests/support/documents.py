@@ -82,6 +82,13 @@ def fences(text: str) -> list[Fence]:
     ]
 
 
+def tells_one_story(page: Path) -> bool:
+    """Whether a page has commands, between which its Python is run, in one folder."""
+    text = page.read_text(encoding="utf-8")
+    name = page.relative_to(ROOT).as_posix()
+    return name not in TOLD_TWICE and any(fence.calls for fence in fences(text))
+
+
 def tokens(command: str) -> list[str]:
     """The words of a command line, and the shell's operators, without a comment."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
