@@ -50,7 +50,7 @@ def test_slow_asks_wait_for_their_turn_over_mcp_too(clinic, monkeypatch):
 
     def slow(self, query, **options):
         began.release()
-        assert going.wait(60)
+        assert going.wait(180)
         raise sh.NotReady("enough", "of it", {})
 
     monkeypatch.setattr(Session, "ask", slow)

@@ -177,7 +177,7 @@ def test_from_another_process(tmp_path: Path) -> None:
             process.stdin.flush()
             assert int(process.stdout.readline()) == older(40, round)
         process.stdin.close()
-        assert process.wait(60) == 0
+        assert process.wait(180) == 0
 
 
 # ------------------------------------------------------------------------------------ sealing

@@ -59,7 +59,7 @@ def test_two_at_once_killed_at_random_moments(tmp_path: Path, guard: str, kills:
 
 
 def send(workers: Workers, witnessed: Witnessed, log: Path, **order: Any) -> int:
-    return workers.go(dataset=str(witnessed.path), log=str(log), **order).wait(60)
+    return workers.go(dataset=str(witnessed.path), log=str(log), **order).wait(180)
 
 
 def standing(path: Path) -> tuple[int, int, bool, int, int]:
@@ -109,7 +109,7 @@ def test_killed_while_creating(step: str, after: bool, tmp_path: Path) -> None:
     target, log = tmp_path / "data", tmp_path / "log"
     order = {"create": plan().to_dict(), "crash": [step, after, 1]}
     with Workers(needed=1) as workers:
-        ended = workers.go(dataset=str(target), log=str(log), **order).wait(60)
+        ended = workers.go(dataset=str(target), log=str(log), **order).wait(180)
     assert ended == -signal.SIGKILL
     assert target.exists() == ((step, after) == ("rename", True))
     if target.exists():
@@ -138,7 +138,7 @@ def test_killed_while_succeeding(
     make(old, "0.05")
     order = {"succeed": str(new), "crash": [step, after, times]}
     with Workers(needed=1) as workers:
-        ended = workers.go(dataset=str(old), log=str(tmp_path / "log"), **order).wait(60)
+        ended = workers.go(dataset=str(old), log=str(tmp_path / "log"), **order).wait(180)
     assert ended == -signal.SIGKILL
     with sh.open(old) as dataset:
         dataset.verify()

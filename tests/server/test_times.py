@@ -64,7 +64,7 @@ def test_looking_and_recorded_answers_do_not_wait_for_what_is_held_back(door, ga
     assert not got
     gate.open()
     for one in threads:
-        one.join(60.0)
+        one.join(180.0)
     assert [one.status for one in got] == [200] * 44
     again = ask(door, "age > 3")
     assert again.json["recorded"] is True
@@ -82,7 +82,7 @@ def test_what_follows_from_recorded_answers_is_served_meanwhile(tmp_path, gate):
         assert ask(run, "age > 90").json["recorded"] is True
         gate.open()
         for one in threads:
-            one.join(60.0)
+            one.join(180.0)
 
 
 def test_no_status_tells_of_an_answer_that_is_held_back(door, gate):
@@ -96,7 +96,7 @@ def test_no_status_tells_of_an_answer_that_is_held_back(door, gate):
     assert seen() == first
     assert first[1]["answers"] == []
     gate.open()
-    threads[0].join(60.0)
+    threads[0].join(180.0)
     assert len(seen()[1]["answers"]) == 1
 
 

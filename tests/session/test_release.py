@@ -277,5 +277,5 @@ def test_many_are_held_back_at_once(tmp_path, monkeypatch):
         assert len(dataset.transcript) == 0
         gate.open()
         for one in asks:
-            one.join(60.0)
+            one.join(180.0)
         assert len(dataset.transcript) == 8
