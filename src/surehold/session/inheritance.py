@@ -80,7 +80,7 @@ def _inherit_table(
 
 
 def _inherit_names(old: Dataset, made: Dataset) -> None:
-    """Name the questions again that can still be asked; their intervals are claimed when they are asked."""
+    """Name the questions again that can still be asked; an ask claims their intervals."""
     questions = Questions(made._ledger, made._data.table_store)
     found: list[tuple[KeptName, str]] = []
     for entry in old._ledger.store.of_kind("name"):
