@@ -47,6 +47,7 @@ _ARGUMENTS = {
     "new": "the folder of its successor, to be created",
     "candidates": "two or more [queries](queries.md) to choose from",
     "dataset": "the dataset's folder or, if there is a `--token-file` option, a service's address",
+    "datasets": "folders of datasets; one, or several with `/d/NAME` in their addresses",
     "file": "a file of records: CSV, TSV, NDJSON (also `.gz` or `.zst`), Parquet or Arrow",
     "scored": "a table of predictions (CSV, Parquet, JSON lines or Arrow), or an ONNX file",
     "id": "the ID of a token, from `surehold token list`",

@@ -73,7 +73,7 @@ def test_slow_asks_wait_for_their_turn_over_mcp_too(clinic, monkeypatch):
 
 def test_every_query_of_a_list_counts(clinic):
     with running_tools(clinic) as run:
-        run.service.rates = Rates(rate=20.0, clock=lambda: 0.0)
+        run.service.limits.rates = Rates(rate=20.0, clock=lambda: 0.0)
         many = [f"age > {i}" for i in range(60)]
         assert not result(call(run.url, "ask_many", queries=many)).get("isError")
         got = call(run.url, "budget")

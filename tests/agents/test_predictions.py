@@ -8,7 +8,8 @@ import surehold as sh
 from support.runtime import GUARDS, guarded
 from surehold.agents.tools import TOOLS, Guest
 from surehold.errors import InvalidInput
-from surehold.server.service import ANYBODY, Service
+from surehold.server.access import ANYBODY
+from surehold.server.service import Service
 from surehold.server.settings import Settings
 from surehold.session.dataset import Dataset
 

@@ -13,7 +13,7 @@ from surehold import errors
 from surehold.agents import rendering
 from surehold.agents.tools import TOOLS, Guest
 from surehold.agents.toolserver import ToolServer
-from surehold.server.service import Caller
+from surehold.server.access import Caller
 
 from .hosts import over_stdio, text_of
 

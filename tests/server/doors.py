@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from support.runtime import records
 from support.service import Got, heard, knock, read, send
@@ -12,9 +13,9 @@ LOOK = "viewer"
 TABLE: dict[tuple[str, str], str | None] = {
     ("GET", "/healthz"): None,
     ("GET", "/metrics"): LOOK,
-    ("GET", "/v1/me"): LOOK,
-    ("GET", "/v1/schema"): LOOK,
-    ("GET", "/v1/status"): LOOK,
+    ("GET", "/v1/me"): "any",
+    ("GET", "/v1/schema"): "any",
+    ("GET", "/v1/status"): "any",
     ("GET", "/v1/plan"): LOOK,
     ("GET", "/v1/outlook"): LOOK,
     ("GET", "/v1/rounds"): LOOK,
@@ -40,13 +41,23 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("POST", "/v1/watch"): "analyst",
     ("POST", "/v1/models"): "analyst",
     ("POST", "/v1/tables"): "analyst",
-    ("POST", "/v1/append"): "custodian",
+    ("POST", "/v1/append"): "appender",
     ("POST", "/v1/reserve"): "custodian",
     ("POST", "/v1/succeed"): "custodian",
+    ("POST", "/v1/retire"): "custodian",
+    ("GET", "/v1/tokens"): "custodian",
+    ("POST", "/v1/tokens"): "custodian",
+    ("DELETE", "/v1/tokens/{id}"): "custodian",
 }
 # The page holds nothing about the dataset: what it shows it fetches from the routes above.
 PAGES = {"/", "/ask", "/transcript", "/answer", "/explore", "/developers", "/openapi.json"}
-ORDER = ("viewer", "analyst", "custodian")
+ORDER = ("viewer", "analyst", "appender", "custodian")
+MAY = {
+    "viewer": {"any", "viewer"},
+    "analyst": {"any", "viewer", "analyst"},
+    "appender": {"any", "appender"},
+    "custodian": {"any", "viewer", "analyst", "appender", "custodian"},
+}
 
 BYTES = {"Content-Type": "application/octet-stream"}
 # What the routes that need one are sent, and what they say to who may: no model, table or name is
@@ -64,6 +75,8 @@ BODIES: dict[str, Any] = {
     "/v1/append": records(2000, 2001),
     "/v1/reserve": {"analyst": "ann", "amount": 0},
     "/v1/succeed": {"name": "next", "reason": "nothing is to be changed"},
+    "/v1/retire": {"reason": ""},
+    "/v1/tokens": {"analyst": "bob", "role": "viewer", "expires": "1h"},
 }
 OF_THE_OTHER_GUARD = {
     "noise": {"/v1/register", "/v1/succeed"},
@@ -75,6 +88,7 @@ ADDRESSES = {
     "/v1/compare": "/v1/compare?n0=200&n=2000&alpha=0.3&beta=0.1",
     "/v1/transcript/{entry}": "/v1/transcript/5",
     "/v1/history": "/v1/history?question=age%20%3E%2065",
+    "/v1/tokens/{id}": "/v1/tokens/000000000000",
 }
 GUARDED = sorted(key for key, role in TABLE.items() if role is not None)
 
@@ -88,7 +102,8 @@ def knocked(url: str, method: str, path: str, token: str | None = None, **header
     if token is not None:
         given["Authorization"] = f"Bearer {token}"
     lines = "".join(f"{name}: {value}\r\n" for name, value in given.items())
-    head = f"GET {address} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{lines}\r\n"
+    root = urlsplit(url).path
+    head = f"GET {root}{address} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{lines}\r\n"
     with knock(url, head.encode()) as connection:
         first = connection.recv(1 << 16)
         return read(first if b" 200 OK" in first else first + heard(connection))

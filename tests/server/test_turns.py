@@ -12,8 +12,8 @@ import surehold as sh
 from support.runtime import contents
 from support.service import QUICK, running, send
 from surehold.queries import query_text
+from surehold.server.access import Caller
 from surehold.server.limits import Rates, Turns
-from surehold.server.service import Caller
 from surehold.session.session import Session
 
 
@@ -86,8 +86,8 @@ def test_reading_long_queries_is_counted_before_it_is_done(clinic, monkeypatch):
     listed = ", ".join(f"age > {i}" for i in range(10_000))
     many = {"query": f"select(lowest, 3, {listed})"}
     with running(clinic, replace(QUICK, rate=50.0)) as run:
-        run.service.rates = Rates(1e9)  # not the reason here
-        run.service._long._clock = lambda: 0.0
+        run.service.limits.rates = Rates(1e9)  # not the reason here
+        run.service.limits.long._clock = lambda: 0.0
         viewer, other = run.token("viewer"), run.token("viewer", "bob")
         assert send(run.url, "POST", "/v1/quote", many, token=viewer).status == 200
         assert read == [len(many["query"])]
@@ -131,7 +131,7 @@ def test_many_queries_in_one_request_count_as_many(clinic):
 
 def test_a_quote_of_many_candidates_counts_as_many(clinic):
     with running(clinic) as run:
-        run.service.rates = Rates(rate=10.0, clock=lambda: 0.0)
+        run.service.limits.rates = Rates(rate=10.0, clock=lambda: 0.0)
         listed = ", ".join(f"age > {i}" for i in range(60))
         asked = {"query": f"select(lowest, 3, {listed})"}
         viewer = run.token("viewer")

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from support.noise_sources import FastSeededNoise
 from surehold import errors
 from surehold.server.addresses import address_of, listen
+from surehold.server.host import Host
 from surehold.server.logs import start_logging
 from surehold.server.middleware import HEADERS
 from surehold.server.protocol import HttpServer
@@ -48,7 +49,8 @@ class Running:
     def streams(self) -> int:
         """How many streams of events are open."""
         assert isinstance(self.runner, Runner)
-        return int(self.runner._app.state.watch.watchers.taken)
+        assert self.runner._host.main is not None
+        return int(self.runner._host.main.watch.watchers.taken)
 
     @property
     def dataset(self) -> Dataset:
@@ -65,7 +67,7 @@ def running(
 ) -> AbstractContextManager[Running]:
     """Serve a dataset that is open; it stays open afterwards."""
     service = Service(dataset, settings, book)
-    return _run(service, Runner(service))
+    return _run(service, Runner(Host.of(service)))
 
 
 def running_tools(dataset: Dataset, settings: Settings = QUICK) -> AbstractContextManager[Running]:
@@ -74,11 +76,27 @@ def running_tools(dataset: Dataset, settings: Settings = QUICK) -> AbstractConte
 
     service = Service(dataset, settings)
     app = tool_application(service, lambda: None)
-    return _run(service, HttpServer(app))
+    return _run(service, HttpServer(app, settings))
+
+
+@contextmanager
+def hosting(host: Host) -> Iterator[str]:
+    """Serve several datasets; yields the address, and closes them afterwards."""
+    try:
+        with _listening(Runner(host)) as url:
+            yield url + host.settings.base_path
+    finally:
+        host.close()
 
 
 @contextmanager
 def _run(service: Service, runner: HttpServer) -> Iterator[Running]:
+    with _listening(runner) as url:
+        yield Running(url, service, runner)
+
+
+@contextmanager
+def _listening(runner: HttpServer) -> Iterator[str]:
     listener = listen("127.0.0.1", 0)
     thread = threading.Thread(target=runner.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
@@ -88,7 +106,7 @@ def _run(service: Service, runner: HttpServer) -> Iterator[Running]:
         assert time.monotonic() < until, "the service did not start"
         time.sleep(0.005)
     try:
-        yield Running(address_of(listener), service, runner)
+        yield address_of(listener)
     finally:
         runner.should_exit = True
         thread.join(PATIENT)
@@ -143,7 +161,7 @@ def send(
         body = json.dumps(body).encode()
         given.setdefault("Content-Type", "application/json")
     try:
-        connection.request(method, path, body, given)
+        connection.request(method, place.path + path, body, given)
         response = connection.getresponse()
         content = response.read()
         return Got(response.status, {k.lower(): v for k, v in response.getheaders()}, content)

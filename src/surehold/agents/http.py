@@ -8,27 +8,30 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, FastAPI
+from fastapi import APIRouter, Body
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from surehold.agents.tools import Guest
 from surehold.agents.toolserver import ToolServer
-from surehold.server.app import assemble, health
+from surehold.server.app import assemble, front, health
 from surehold.server.auth import VIEWER, GuardedRoute
+from surehold.server.dispatch import Dispatch
+from surehold.server.host import Host
 from surehold.server.middleware import TOOL
 from surehold.server.protocol import HttpServer
 from surehold.server.routes import metrics
 from surehold.server.schemas import WITH_BODY, gives
 from surehold.server.service import Service
+from surehold.server.settings import Settings
 
 PATH = "/mcp"
 
 
-def tool_application(service: Service, close: Callable[[], None]) -> FastAPI:
+def tool_application(service: Service, close: Callable[[], None]) -> ASGIApp:
     """Build the stateless ASGI application of the tools, guarded like the routes."""
     tools = ToolServer(lambda request: _guest_of(service, request.scope), service.dataset.guard)
     manager = StreamableHTTPSessionManager(
@@ -53,13 +56,16 @@ def tool_application(service: Service, close: Callable[[], None]) -> FastAPI:
         await tools.finish()
         close()
 
-    return assemble(service, (health, metrics.router, router), alive())
+    host = Host.of(service)
+    return Dispatch(host, assemble((health, metrics.router, router), alive()), front(host))
 
 
-def serve_http(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
+def serve_http(
+    app: ASGIApp, settings: Settings, listener: socket.socket, ready: Callable[[], None]
+) -> None:
     """Serve until a signal arrives, and let running calls finish."""
     logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every bad request
-    HttpServer(app, ready).run(sockets=[listener])
+    HttpServer(app, settings, ready).run(sockets=[listener])
 
 
 def _guest_of(service: Service, scope: Scope) -> Guest:

@@ -29,8 +29,9 @@ from surehold.errors import InvalidInput
 from surehold.queries import Dashboard, Query
 from surehold.queries.metrics import MetricName, score_table
 from surehold.queries.selection import USUAL_PRICE
+from surehold.server.access import ANYBODY, Caller
 from surehold.server.schemas import AnyOutcome, Claimed, NoisyResult
-from surehold.server.service import ANYBODY, Caller, Desk, Service
+from surehold.server.service import Desk, Service
 from surehold.session import (
     BitsLimit,
     Choice,
@@ -84,7 +85,7 @@ class Guest:
         if self._service is None:
             return self.session.keep_table(rows, name)
         size = sum(len(str(row)) for row in rows)
-        with self._service.uploads.one(self.caller.name):
+        with self._service.limits.uploads.one(self.caller.name):
             return self._service.keep_table(self.caller, rows, size, name)
 
     def at(self, t: int | None) -> Desk | Session | RemoteSession:

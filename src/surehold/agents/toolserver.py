@@ -18,8 +18,8 @@ from surehold.agents import rendering
 from surehold.agents.language import language_of
 from surehold.agents.tools import INSTRUCTIONS, TOOLS, Guest, Outcome, Tool
 from surehold.errors import SureholdError
+from surehold.server.access import check_role
 from surehold.server.errors import places_of, unexpected
-from surehold.server.service import check_role
 
 logger = logging.getLogger(__name__)
 

@@ -70,7 +70,8 @@ def _answer(found: Dataset | RemoteSession, analyst: str) -> None:
     from surehold.agents.stdio import serve_stdio
     from surehold.agents.tools import Guest
     from surehold.agents.toolserver import ToolServer
-    from surehold.server.service import Caller, Service
+    from surehold.server.access import Caller
+    from surehold.server.service import Service
     from surehold.session import Dataset
 
     if isinstance(found, Dataset):
@@ -92,10 +93,10 @@ def _listen(found: Dataset | RemoteSession, host: str, port: int, expose: bool) 
 
     assert isinstance(found, Dataset)
     service = Service(found)
-    check_address(host, service.book, expose)
+    check_address(host, service.book.is_open, expose)
     service.load()
     start_logging()
     with listen(host, port) as listener:
         where = f"serving tools at {address_of(listener)}{PATH}"
         app = tool_application(service, found.close)
-        serve_http(app, listener, lambda: console.note(where))
+        serve_http(app, service.settings, listener, lambda: console.note(where))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import threading
 from importlib.util import find_spec
@@ -19,10 +18,10 @@ from surehold.cli.types import AS_JSON, COUNT, DATASET, EXPOSE, FILE, HELP, HOST
 from surehold.errors import InvalidInput, MissingExtra, StorageFailed
 
 if TYPE_CHECKING:
-    from surehold.server.tokens import Role, Token, TokenBook
+    from collections.abc import Callable
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_DURATION = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
+    from surehold.server.settings import Settings
+    from surehold.server.tokens import Role, Token, TokenBook
 
 
 class Duration(click.ParamType[float | None]):
@@ -34,19 +33,39 @@ class Duration(click.ParamType[float | None]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float | None:
         """Parse a duration into seconds; never is None."""
-        if value == "never":
-            return None
-        match = _DURATION.fullmatch(str(value))
-        if match is None or int(match[1]) == 0:
+        from surehold.server.tokens import parse_lifetime
+
+        try:
+            return parse_lifetime(str(value))
+        except InvalidInput:
             self.fail(f"{value!r} is not a duration such as 30d, 12h or 2w, or never.", param, ctx)
-        return float(int(match[1]) * _UNITS[match[2]])
 
 
 @click.command(context_settings=HELP)
-@click.argument("dataset", type=DATASET)
+@click.argument("datasets", type=DATASET, nargs=-1, metavar="[DATASET]...")
+@click.option(
+    "--root",
+    type=DATASET,
+    metavar="FOLDER",
+    help="Serve all datasets in this folder, and those that are created there later.",
+)
 @HOST
 @click.option("--port", type=COUNT, default=8750, help="Port to listen on; 0 picks a free one.")
 @EXPOSE
+@click.option(
+    "--base-path",
+    default="",
+    metavar="PATH",
+    help="Path of the service behind a proxy, such as /eval.",
+)
+@click.option(
+    "--proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="IP address of a proxy whose X-Forwarded-For and X-Forwarded-Proto headers are trusted. "
+    "Can be repeated.",
+)
 @click.option(
     "--rate",
     type=NUMBER,
@@ -61,20 +80,29 @@ class Duration(click.ParamType[float | None]):
     help="Answer immediately. Response times then depend on record values.",
 )
 def serve(
-    dataset: Path,
+    datasets: tuple[Path, ...],
+    root: Path | None,
     host: str,
     port: int,
     expose: bool,
+    base_path: str,
+    proxies: tuple[str, ...],
     rate: float,
     most_append: int,
     most_model: int,
     no_fixed_time: bool,
 ) -> None:
-    """Serve a dataset over HTTP, with a status page; callers never see a record.
+    """Serve datasets over HTTP, with a status page; callers never see a record.
 
     \b
     surehold serve clinic
+    surehold serve clinic shop
+    surehold serve --root datasets --base-path /eval
     surehold token create clinic --analyst ann --expires 30d
+
+    One dataset is served at the root; several are served below /d/NAME, where NAME is the name of
+    the dataset's folder, each with its own tokens. Tokens that are created in the --root folder
+    cover several datasets.
 
     Until the first token is created, anyone on this machine may ask, and nobody else can connect.
     The log goes to standard error, one JSON object per line. Ctrl-C stops the service after
@@ -82,29 +110,69 @@ def serve(
     """
     if None in map(find_spec, ("fastapi", "uvicorn", "prometheus_client")):
         raise MissingExtra("surehold serve", "serve")
-    from surehold import session
-    from surehold.server.addresses import check_address
-    from surehold.server.logs import start_logging
-    from surehold.server.run import serve as run
-    from surehold.server.service import Service
+    from surehold.server.addresses import check_proxies
+    from surehold.server.dispatch import check_base_path
     from surehold.server.settings import MEGABYTE, Settings
-    from surehold.server.tokens import TokenBook
 
     settings = Settings(
         rate=check_positive("--rate", rate, 1e6),
         append_bytes=check_whole("--most-append", most_append, 1) * MEGABYTE,
         model_bytes=check_whole("--most-model", most_model, 1) * MEGABYTE,
         fixed_time=not no_fixed_time,
+        base_path=check_base_path(base_path),
+        proxies=check_proxies(proxies),
     )
+    if (not datasets) == (root is None):
+        required, got = "given as folders, or by --root", "both" if datasets else "neither"
+        raise InvalidInput("the datasets", required, got)
+    if len(datasets) == 1:
+        _serve_one(datasets[0], host, port, expose, settings)
+    else:
+        _serve_several(datasets, root, host, port, expose, settings)
+    exit_now()
+
+
+def _serve_one(dataset: Path, host: str, port: int, expose: bool, settings: Settings) -> None:
+    """Serve one dataset at the root."""
+    from surehold import session
+    from surehold.server.addresses import check_address
+    from surehold.server.logs import start_logging
+    from surehold.server.run import serve as run
+    from surehold.server.service import Service
+    from surehold.server.tokens import TokenBook
+
     with session.open(dataset) as opened:
         book = TokenBook(opened.path, guard=opened.guard)
-        check_address(host, book, expose)
+        check_address(host, book.is_open, expose)
         start_logging()
-        access = "open to anyone on this machine" if book.is_open else "token required"
-        where = f"serving at {{}} ({access}); press Ctrl-C to stop"
-        service = Service(opened, settings, book)
-        run(service, host, port, lambda url: console.show_text(where.format(url)))
-    exit_now()
+        run(Service(opened, settings, book), host, port, _announcement(book.is_open))
+
+
+def _serve_several(
+    datasets: tuple[Path, ...],
+    root: Path | None,
+    host: str,
+    port: int,
+    expose: bool,
+    settings: Settings,
+) -> None:
+    """Serve datasets below /d/NAME."""
+    from surehold.checks import is_loopback
+    from surehold.server.addresses import check_address
+    from surehold.server.host import Host, check_root
+    from surehold.server.logs import start_logging
+    from surehold.server.run import serve_host
+
+    folder = None if root is None else check_root(root)
+    found = Host(datasets, settings, root=folder, is_exposed=not is_loopback(host))
+    check_address(host, not found.has_tokens, expose)
+    start_logging()
+    serve_host(found, host, port, _announcement(found.front.access.is_open))
+
+
+def _announcement(is_open: bool) -> Callable[[str], None]:
+    access = "open to anyone on this machine" if is_open else "token required"
+    return lambda url: console.show_text(f"serving at {url} ({access}); press Ctrl-C to stop")
 
 
 def exit_now() -> None:
@@ -126,12 +194,21 @@ def token() -> None:
 
 @token.command("create", context_settings=HELP)
 @click.argument("dataset", type=DATASET)
+@click.option(
+    "--dataset",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="For a folder of datasets: the token covers the dataset with this name; can be repeated. "
+    "Without it, the token covers all of them, and later ones.",
+)
 @click.option("--analyst", required=True, help="The analyst's name, as recorded in the ledger.")
 @click.option(
     "--role",
-    type=click.Choice(["viewer", "analyst", "custodian"]),
+    type=click.Choice(["viewer", "analyst", "appender", "custodian"]),
     default="analyst",
-    help="A viewer may read, an analyst may also ask, a custodian may also append.",
+    help="A viewer may read, an analyst may also ask, an appender may only append; a custodian may "
+    "do all this, and manage tokens.",
 )
 @click.option("--expires", type=Duration(), default="90d", help="Lifetime: 12h, 30d, 8w or never.")
 @click.option(
@@ -150,6 +227,7 @@ def token() -> None:
 @AS_JSON
 def create_token(
     dataset: Path,
+    names: tuple[str, ...],
     analyst: str,
     role: Role,
     expires: float | None,
@@ -162,11 +240,17 @@ def create_token(
     \b
     surehold token create clinic --analyst ann --expires 30d --limit 0.25
     surehold token create clinic --analyst ward --role custodian --out ward.token
+    surehold token create datasets --dataset clinic --dataset shop --analyst ann
+
+    DATASET is the folder of a dataset or, for a token that covers several, the folder that
+    `surehold serve --root` serves.
     """
     book = _open_book(dataset)
     if out is not None:
         _create_file(out)  # first, so that no token is lost
-    made, text = book.create(analyst, role, seconds=expires, limit=limit)
+    made, text = book.create(
+        analyst, role, seconds=expires, limit=limit, datasets=list(names) or None
+    )
     if out is not None:
         _write_token(out, made, text)
         console.show_result(made, as_json)
@@ -224,7 +308,10 @@ def _write_token(path: Path, token: Token, text: str) -> None:
 
 def _open_book(dataset: Path) -> TokenBook:
     from surehold import session
+    from surehold.server.host import is_root
     from surehold.server.tokens import TokenBook
 
+    if is_root(dataset):
+        return TokenBook(dataset.absolute(), guard=None)
     with session.open(dataset) as opened:
         return TokenBook(opened.path, guard=opened.guard)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
 from surehold.checks import is_loopback
 from surehold.errors import AccessDenied, InvalidInput, StorageFailed
-from surehold.server.tokens import TokenBook
 
 _PASSED_ON = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -17,16 +18,27 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LAST_PORT = 65_535
 
 
-def check_address(host: str, book: TokenBook, exposed: bool) -> None:
+def check_address(host: str, is_open: bool, exposed: bool) -> None:
     """Refuse to listen where others can connect, unless they need tokens and --expose was given."""
     if is_loopback(host):
         return
-    if book.is_open:
+    if is_open:
         hint = "create tokens first (surehold token create), or leave --host out"
         raise InvalidInput("--host", "a loopback address while there are no tokens", host, hint)
     if not exposed:
         hint = "add --expose if others may reach it, and put TLS in front of it"
         raise InvalidInput("--host", "a loopback address, or given with --expose", host, hint)
+
+
+def check_proxies(given: Sequence[str]) -> tuple[str, ...]:
+    """Return the addresses of proxies whose forwarded headers are trusted."""
+    for one in given:
+        try:
+            ip_address(one)
+        except ValueError:
+            required = "the IP address of a proxy, such as 127.0.0.1"
+            raise InvalidInput("--proxy", required, one) from None
+    return tuple(given)
 
 
 def listen(host: str, port: int) -> socket.socket:

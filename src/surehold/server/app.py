@@ -17,11 +17,19 @@ from starlette.responses import Response
 from surehold import __version__
 from surehold.server.auth import GuardedRoute
 from surehold.server.error_responses import error_response
-from surehold.server.routes import append, ask, events, metrics, page, read, tables
-from surehold.server.routes.events import Watch
-from surehold.server.routes.metrics import Metrics
+from surehold.server.host import Host
+from surehold.server.routes import (
+    append,
+    ask,
+    datasets,
+    events,
+    metrics,
+    page,
+    read,
+    tables,
+    tokens,
+)
 from surehold.server.schemas import Health, Reply, reply
-from surehold.server.service import Service
 
 _ABOUT = """\
 Answers that stay valid however often growing data is queried. Every answer has a width, and all
@@ -43,29 +51,34 @@ async def healthz() -> Reply:
     return reply({"status": "ok", "version": __version__})
 
 
-_PARTS = (health, *(part.router for part in (metrics, read, events, ask, tables, append, page)))
+_MODULES = (metrics, read, events, ask, tables, append, tokens, page)
+_PARTS = (health, *(module.router for module in _MODULES))
 
 
-def application(service: Service) -> FastAPI:
-    """Build the ASGI application of a service, without the middleware, which a server adds."""
-    app = assemble(service, _PARTS)
+def application() -> FastAPI:
+    """Build the application of datasets; the scope of a request says which one it is for."""
+    app = assemble(_PARTS)
+    app.mount("/static", page.files())
+    return app
+
+
+def front(host: Host) -> FastAPI:
+    """Build the application at the root of a server with several datasets."""
+    app = assemble((health, datasets.router, page.front))
+    app.state.host = host
     app.mount("/static", page.files())
     return app
 
 
 def assemble(
-    service: Service,
-    parts: Sequence[APIRouter],
-    alive: AbstractAsyncContextManager[object] | None = None,
+    parts: Sequence[APIRouter], alive: AbstractAsyncContextManager[object] | None = None
 ) -> FastAPI:
     """Build an application of these routers; it runs within the context ``alive``."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.watch = Watch(service)
         async with alive or nullcontext():
             yield
-        await app.state.watch.end()
 
     app = FastAPI(
         title="Surehold",
@@ -76,9 +89,7 @@ def assemble(
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.service, app.state.parts = service, parts
-    app.state.metrics = Metrics(service.dataset.guard)
-    service.dataset.release.on_late = app.state.metrics.count_late
+    app.state.parts = parts
     for part in parts:
         app.include_router(part)
     for kind in (HTTPException, RequestValidationError, Exception):
@@ -99,8 +110,9 @@ async def _respond(request: Request, error: Exception) -> Response:
 def _methods(request: Request) -> list[str]:
     """Return all methods of an address: each of its routes knows only its own."""
     parts: Sequence[APIRouter] = request.app.state.parts
+    path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     routes = (route for part in parts for route in part.routes if isinstance(route, APIRoute))
-    matching = (route for route in routes if route.path_regex.match(request.scope["path"]))
+    matching = (route for route in routes if route.path_regex.match(path))
     return sorted({method for route in matching for method in route.methods or ()})
 
 

@@ -6,7 +6,7 @@ All but the last happen before a body is read. Errors have the one shape.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Header
 from fastapi.routing import APIRoute
@@ -14,16 +14,25 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from surehold.server import body
+from surehold.server.access import Caller, Need, check_role
 from surehold.server.addresses import check_near
 from surehold.server.error_responses import error_response
-from surehold.server.service import Caller, Service, check_role
-from surehold.server.tokens import ROLES, Role
+from surehold.server.retirement import check_active
+from surehold.server.service import Service
+from surehold.server.settings import Settings
+
+if TYPE_CHECKING:
+    from surehold.server.site import Site
+
+SITE = "surehold.site"
+"""Where a request's scope has the site that it is for."""
 
 ROLE = "x-surehold-role"
 """Where a route names, in OpenAPI too, the role it needs; one that names none is public."""
 
 _TOKEN: list[dict[str, list[str]]] = [{"token": []}, {}]  # none is needed until one is created
-VIEWER, ANALYST, CUSTODIAN = ({ROLE: role, "security": _TOKEN} for role in ROLES)
+_NEEDS: tuple[Need, ...] = ("any", "viewer", "analyst", "appender", "custodian")
+ANY, VIEWER, ANALYST, APPENDER, CUSTODIAN = ({ROLE: one, "security": _TOKEN} for one in _NEEDS)
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -32,7 +41,7 @@ class GuardedRoute(APIRoute):
     """A route that authenticates the caller, and reads a JSON body of limited size."""
 
     @property
-    def role(self) -> Role | None:
+    def role(self) -> Need | None:
         """Return the role that the route requires."""
         return None if self.openapi_extra is None else self.openapi_extra.get(ROLE)
 
@@ -55,20 +64,30 @@ class GuardedRoute(APIRoute):
         return handle
 
     async def _admit(self, request: Request, inside: Handler) -> Response:
-        service: Service = request.app.state.service
         if self.role is not None:
             # Not in a thread: it looks at one file's date, which takes less than a thread does.
-            caller = request.state.caller = _caller(request, service, self.role)
+            site = site_of(request)
+            caller = request.state.caller = _caller(request, site, self.role)
             request.scope["surehold.caller"] = caller
+            if site.name is not None:
+                service = request.state.service = await site.service()
+                if self.role in ("analyst", "appender"):
+                    check_active(service.dataset.path)
         if self.body_field is not None:
-            await _read_json(request, service)
-            service.weigh(request.state.caller, len(request._body))
+            await _read_json(request, site.settings)
+            site.limits.weigh(caller.name, len(request._body))
         return await inside(request)
+
+
+def site_of(request: Request) -> Site:
+    """Return the site that a request is for."""
+    site: Site = request.scope[SITE]
+    return site
 
 
 async def service_of(request: Request) -> Service:
     """Return the service; async, or FastAPI would look it up in a thread."""
-    service: Service = request.app.state.service
+    service: Service = request.state.service
     return service
 
 
@@ -86,19 +105,18 @@ KeyHeader = Annotated[
 ]
 
 
-def _caller(request: Request, service: Service, role: Role) -> Caller:
+def _caller(request: Request, site: Site, role: Need) -> Caller:
     address = request.client.host if request.client else "unknown"
-    caller = service.admit(request.headers.get("authorization"), address)
+    caller = site.access.admit(request.headers.get("authorization"), address)
     if caller.token is None:
         check_near(request.headers)
-    service.rates.take(caller.name)
+    site.limits.rates.take(caller.name)
     check_role(caller, role)
     return caller
 
 
-async def _read_json(request: Request, service: Service) -> None:
+async def _read_json(request: Request, settings: Settings) -> None:
     """Read the whole body, so that the route finds it."""
-    settings = service.settings
     request._body = await body.read(request, body.JSON, settings.json_bytes, settings)
     try:
         request._json = body.parse(request._body) if request._body else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter, OrderedDict
@@ -9,9 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+from anyio import CapacityLimiter
+
 from surehold.errors import RequestRefused
+from surehold.server.settings import Settings
 
 _MOST_CALLERS = 10_000
+_LONG = 1 << 14  # characters of queries that every request may have
+_CHARACTERS = 200  # of longer queries, how many count as one request: parsing takes about as long
 
 
 class Turns:
@@ -114,3 +120,27 @@ class Rates:
         if wait > 0:
             reason = f"rate limit of {self._rate:,.10g} {self._what} a second exceeded"
             raise RequestRefused(429, reason, f"wait {max(wait, 0.1):.2g} s", wait)
+
+
+class Limits:
+    """The limits of a server, which protect the machine: all its datasets share them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.rates = Rates(settings.rate)
+        self.strangers = Rates(settings.rate)
+        self.long = Rates(
+            settings.rate * _CHARACTERS, what="characters of long queries", debt=math.inf
+        )
+        self.claims = Rates(settings.rate, what="registered queries", debt=math.inf)
+        self.slow_asks = Turns("asks that take long", *settings.slow_asks)
+        self.uploads = Turns("uploads", *settings.uploads)
+        self.streams = Turns("streams", *settings.streams, seconds=10.0)
+        # Threads for asks, so that answers that are held back do not block reads.
+        self.threads = CapacityLimiter(settings.asks)
+
+    def weigh(self, caller: str, characters: int) -> None:
+        """Rate limit the characters of long queries, because parsing them is work."""
+        if characters > _LONG:
+            self.long.take(caller)
+            self.long.owe(caller, characters - 1)

@@ -9,8 +9,9 @@ import uuid
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from surehold.server.routes.metrics import Metrics
+from surehold.server.auth import SITE
 from surehold.server.schemas import HEADERS
+from surehold.server.site import Site
 from surehold.session.release import slot_after
 
 TOOL = "surehold.tool"
@@ -22,8 +23,8 @@ logger = logging.getLogger("surehold.server")
 class Front:
     """Adds headers and an ID to each request, and logs it."""
 
-    def __init__(self, inside: ASGIApp, metrics: Metrics) -> None:
-        self._inside, self._metrics = inside, metrics
+    def __init__(self, inside: ASGIApp) -> None:
+        self._inside = inside
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request, and record its outcome."""
@@ -50,9 +51,12 @@ class Front:
             # Viewers see sums of these, which must not reveal how long an evaluation took.
             seconds = slot_after(time.monotonic() - began)
             route = scope.get("surehold.route", "other")
-            self._metrics.count_request(_method(scope), route, status, seconds)
-            if TOOL in scope:
-                self._metrics.count_call(*scope[TOOL])
+            site: Site | None = scope.get(SITE)
+            metrics = None if site is None else site.metrics
+            if metrics is not None:
+                metrics.count_request(_method(scope), route, status, seconds)
+            if metrics is not None and TOOL in scope:
+                metrics.count_call(*scope[TOOL])
             logger.info("request", extra=self._line(scope, number, route, status, seconds))
 
     def _line(
@@ -66,6 +70,9 @@ class Front:
             "status": status,
             "seconds": seconds,
         }
+        site: Site | None = scope.get(SITE)
+        if site is not None and site.metrics is not None and scope.get("root_path"):
+            line["dataset"] = site.name
         if caller is not None:
             line |= {"caller": caller.name, "analyst": caller.analyst, "role": caller.role}
         if TOOL in scope:

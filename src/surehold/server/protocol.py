@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from surehold.errors import RequestRefused
@@ -85,7 +85,7 @@ class PatientProtocol(H11Protocol):
 
     def _count_from_here(self) -> int:
         address = self.client[0] if self.client else PROXIES[0]
-        if address in PROXIES:
+        if address in PROXIES or address in self._settings.proxies:
             return 0
         there: list[Any] = list(self.connections)
         return sum(1 for other in there if other.client and other.client[0] == address)
@@ -132,18 +132,21 @@ def _refusal(error: RequestRefused) -> Reply:
 class HttpServer(uvicorn.Server):
     """uvicorn's server, which reports when it is ready; the middleware logs requests."""
 
-    def __init__(self, app: FastAPI, ready: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: Settings, ready: Callable[[], None] | None = None
+    ) -> None:
         self._ready = ready
-        patient: Any = partial(PatientProtocol, app.state.service.settings)
+        patient: Any = partial(PatientProtocol, settings)
         super().__init__(
             uvicorn.Config(
-                Front(app, app.state.metrics),
+                Front(app),
                 http=patient,
                 ws="none",
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                proxy_headers=False,
+                proxy_headers=bool(settings.proxies),
+                forwarded_allow_ips=list(settings.proxies),
                 h11_max_incomplete_event_size=_LONGEST_HEAD,
                 timeout_graceful_shutdown=_SECONDS_TO_FINISH,
             )

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from anyio import CapacityLimiter
 from starlette.concurrency import run_in_threadpool
 
 from surehold.display import Shown
 from surehold.errors import AccessDenied, InvalidInput, RequestRefused, SureholdError
 from surehold.queries import Dashboard, Query, Select
-from surehold.server.limits import Rates, Turns
+from surehold.server.access import Caller
+from surehold.server.limits import Limits
 from surehold.server.settings import Settings
-from surehold.server.tokens import ROLES, Role, Token, TokenBook
+from surehold.server.tokens import TokenBook
 from surehold.session import (
     BitsLimit,
     Dataset,
@@ -37,28 +36,8 @@ from surehold.session import (
 MOST_QUERIES = 10_000
 """The most queries of one request."""
 _MOST_SESSIONS = 1000
-_LONG = 1 << 14  # characters of queries that every request may have
-_CHARACTERS = 200  # of longer ones, how many count as one request: parsing takes about as long
 INCOMING = "incoming"
 """Where the bodies of appends are spooled."""
-
-
-@dataclass(frozen=True)
-class Caller:
-    """The sender of a request; ``token`` is None where no token is needed."""
-
-    analyst: str
-    role: Role
-    token: Token | None = None
-
-    @property
-    def name(self) -> str:
-        """Return the name in rate limits and logs."""
-        return "anybody" if self.token is None else self.token.id
-
-
-ANYBODY = Caller("analyst", "analyst")
-"""The caller of a service without tokens, which listens on this machine only."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,23 +59,18 @@ class Service:
     """One dataset and its callers. All methods but ``verify`` may be called from any thread."""
 
     def __init__(
-        self, dataset: Dataset, settings: Settings | None = None, book: TokenBook | None = None
+        self,
+        dataset: Dataset,
+        settings: Settings | None = None,
+        book: TokenBook | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.dataset = dataset
         self.settings = settings or Settings()
         self.book = book or TokenBook(dataset.path, guard=dataset.guard)
-        self.rates = Rates(self.settings.rate)
-        self.strangers = Rates(self.settings.rate)
-        self._long = Rates(
-            self.settings.rate * _CHARACTERS, what="characters of long queries", debt=math.inf
-        )
-        self._claims = Rates(self.settings.rate, what="registered queries", debt=math.inf)
+        self.limits = limits or Limits(self.settings)
         self.incoming = dataset.path / INCOMING
         self._sessions: dict[tuple[str, float | None], Session] = {}
-        self.slow_asks = Turns("asks that take long", *self.settings.slow_asks)
-        self.uploads = Turns("uploads", *self.settings.uploads)
-        # Threads for asks, so that answers that are held back do not block reads.
-        self.threads = CapacityLimiter(self.settings.asks)
         self.shelving = threading.Lock()
         self._lock = threading.Lock()
         self._verifying: asyncio.Future[Verification] | None = None
@@ -116,29 +90,6 @@ class Service:
             self.dataset.load()
 
     # ---------------------------------------------------------------------------------- callers
-
-    def admit(self, header: str | None, address: str) -> Caller:
-        """Authenticate the caller by an Authorization header; failed attempts are rate limited."""
-        try:
-            return self._authenticate(_bearer(header))
-        except AccessDenied:
-            self.strangers.take(address)
-            raise
-
-    def _authenticate(self, text: str | None) -> Caller:
-        if text is not None:
-            token = self.book.find(text)
-            return Caller(token.analyst, token.role, token)
-        if self.book.is_open:
-            return ANYBODY
-        hint = "send the header Authorization: Bearer TOKEN"
-        raise AccessDenied("this dataset needs a token", hint)
-
-    def is_still_good(self, caller: Caller) -> bool:
-        """Whether a caller who was admitted before would still be admitted."""
-        if caller.token is None:
-            return self.book.is_open
-        return self.book.is_good(caller.token.id)
 
     def session(self, caller: Caller) -> Session:
         """Return the session of a caller; sessions keep no state except caches."""
@@ -173,14 +124,12 @@ class Service:
 
     def weigh(self, caller: Caller, characters: int) -> None:
         """Rate limit the characters of long queries, because parsing them is work."""
-        if characters > _LONG:
-            self._long.take(caller.name)
-            self._long.owe(caller.name, characters - 1)
+        self.limits.weigh(caller.name, characters)
 
     def count_claims(self, caller: Caller, count: int) -> None:
         """Rate limit what is registered, in full: it is free, and the ledger grows by it."""
-        self._claims.take(caller.name)
-        self._claims.owe(caller.name, count - 1)
+        self.limits.claims.take(caller.name)
+        self.limits.claims.owe(caller.name, count - 1)
 
     def keep_table(
         self, caller: Caller, source: Any, size: int, name: str | None, default: str | None = None
@@ -220,6 +169,8 @@ class Desk:
     def __init__(self, service: Service, caller: Caller, t: int | None) -> None:
         self._service, self._caller = service, caller
         self._session = service.session(caller).at(t)
+        # Analysts of two datasets may have the same name.
+        self._slow_name = f"{service.dataset.path.name}/{caller.analyst}"
 
     def quote(self, query: Query | str, **options: Any) -> Quote | SurpriseQuote:
         """Return the cost and the width of an answer; free, and reads no record."""
@@ -279,7 +230,7 @@ class Desk:
         asked = queries if isinstance(queries, Dashboard) else self._parse_all(queries)
         self._service.count_claims(self._caller, len(asked))
         if isinstance(asked, Dashboard):
-            self._service.rates.owe(self._caller.name, len(asked) - 1)
+            self._service.limits.rates.owe(self._caller.name, len(asked) - 1)
         else:
             self._owe(asked)
         self._session.is_counted = not is_custodian
@@ -298,7 +249,7 @@ class Desk:
 
     def _owe(self, asked: Sequence[Query]) -> None:
         """Count a request with many queries as many requests."""
-        self._service.rates.owe(self._caller.name, sum(map(_size, asked)) - 1)
+        self._service.limits.rates.owe(self._caller.name, sum(map(_size, asked)) - 1)
 
     @contextmanager
     def _turn(self, asked: Sequence[Query]) -> Iterator[None]:
@@ -311,18 +262,8 @@ class Desk:
         if not any(map(_is_slow, asked)):
             yield
             return
-        with self._service.slow_asks.one(self._caller.analyst):
+        with self._service.limits.slow_asks.one(self._slow_name):
             yield
-
-
-def check_role(caller: Caller, needed: Role) -> None:
-    """Refuse callers whose role does not allow this."""
-    if ROLES.index(caller.role) < ROLES.index(needed):
-        reason = f"it takes the role {needed}, and yours is {caller.role}"
-        hint = "ask the custodian for another token"
-        if caller.token is None:
-            hint = f"make one: surehold token create DATASET --analyst NAME --role {needed}"
-        raise AccessDenied(reason, hint, 403)
 
 
 def _is_slow(query: Query) -> bool:
@@ -333,13 +274,3 @@ def _is_slow(query: Query) -> bool:
 def _size(query: Query) -> int:
     """Return the number of queries that it consists of."""
     return len(query.candidates) if isinstance(query, Select) else 1
-
-
-def _bearer(header: str | None) -> str | None:
-    """Return the token in an Authorization header."""
-    if header is None:
-        return None
-    scheme, _, token = header.partition(" ")
-    if scheme.lower() != "bearer":
-        raise AccessDenied("the Authorization header is not Bearer TOKEN", "send Bearer TOKEN")
-    return token.strip()

@@ -20,7 +20,8 @@ class Settings:
     which evaluate a model or read the records many times, are the most at once, in all and of one
     caller; ``connections``, in all and from one address, so that one client cannot take them all.
     With ``fixed_time`` an answer is released at a time that does not depend
-    on records; at most ``asks`` run or are held back at once.
+    on records; at most ``asks`` run or are held back at once. ``base_path`` is what the path of
+    every address begins with, and ``proxies`` are the addresses whose forwarded headers count.
     """
 
     rate: float = 50.0
@@ -44,3 +45,5 @@ class Settings:
     alive_seconds: float = 15.0
     fixed_time: bool = True
     asks: int = 256
+    base_path: str = ""
+    proxies: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,16 +27,23 @@ from surehold.locks import waiting_lock
 from surehold.session.keys import check_text
 from surehold.session.results import when
 
-Role: TypeAlias = Literal["viewer", "analyst", "custodian"]
+Role: TypeAlias = Literal["viewer", "analyst", "appender", "custodian"]
 
-ROLES: tuple[Role, ...] = ("viewer", "analyst", "custodian")
-"""Each may do what the one before it may, and more: read, ask, append."""
+ROLES: tuple[Role, ...] = ("viewer", "analyst", "appender", "custodian")
+"""A viewer reads, an analyst also asks, an appender only appends; a custodian does everything."""
+_SPENDERS = ("analyst", "custodian")
+EVERY = "*"
+"""In the list of datasets that a token covers: all of the server, later ones included."""
 FILE = "tokens.json"
 _LOCK = "tokens.lock"
 _WRITING = "writing the tokens"
 _WRITTEN = re.compile("hf_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_DURATION = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
+_NAME = re.compile("[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", re.ASCII)
+_MOST_DATASETS = 1000
 _NOBODY = hashlib.sha256(b"").hexdigest()
-_ASK_FOR_ONE = "ask the custodian for one (surehold token create)"
+ASK_FOR_ONE = "ask the custodian for one (surehold token create)"
 
 State: TypeAlias = Literal["valid", "expired", "revoked"]
 Unit: TypeAlias = Literal["share", "bits"]
@@ -48,7 +55,8 @@ class Token(Shown):
     """The stored part of a token, without its text. Times are text, in UTC.
 
     ``limit`` is what its analyst may spend in all: a share of the budget or, under the surprise
-    guard, a number of bits; ``unit`` says which.
+    guard, a number of bits; ``unit`` says which. ``datasets`` are the names of those that a token
+    of a server covers, or ``*`` for all; None for a token of one dataset.
     """
 
     id: str
@@ -59,6 +67,11 @@ class Token(Shown):
     expires: str | None
     revoked: str | None
     unit: Unit = "share"
+    datasets: tuple[str, ...] | None = None
+
+    def covers(self, name: str | None) -> bool:
+        """Whether it is a token of a server that covers a dataset; without a name, all of them."""
+        return self.datasets is not None and (EVERY in self.datasets or name in self.datasets)
 
     def state(self, now: float) -> State:
         """Whether it is valid at a time."""
@@ -72,7 +85,8 @@ class Token(Shown):
         of = "of the budget" if self.unit == "share" else "bits"
         limit = "" if self.limit is None else f", up to {self.limit:.4g} {of}"
         until = "" if self.expires is None else f", until {self.expires}"
-        return f"{self.id}  {self.role} {self.analyst!r}{limit}{until}"
+        where = "" if self.datasets is None else f" on {_describe(self.datasets)}"
+        return f"{self.id}  {self.role} {self.analyst!r}{where}{limit}{until}"
 
 
 @dataclass(frozen=True)
@@ -82,17 +96,18 @@ class _Line:
 
 
 class TokenBook:
-    """The tokens of a dataset, in a file; a change takes effect with the next request.
+    """The tokens of a dataset or a server, in a file; a change takes effect with the next request.
 
-    Its ``guard`` says what new limits are counted in.
+    The ``guard`` of its dataset says what new limits are counted in; the book of a server has none.
     """
 
     def __init__(
-        self, folder: Path, clock: Callable[[], float] = time.time, guard: str = "noise"
+        self, folder: Path, clock: Callable[[], float] = time.time, guard: str | None = "noise"
     ) -> None:
         self._path, self._lock = folder / FILE, folder / _LOCK
         self._clock = clock
-        self._unit: Unit = "share" if guard == "noise" else "bits"
+        self._unit: Unit = "bits" if guard == "surprise" else "share"
+        self._is_server = guard is None
         self._mutex = threading.Lock()
         self._was_there = False
         self._seen: tuple[int, int, int] | None = None
@@ -113,19 +128,20 @@ class TokenBook:
         return token.state(self._clock())
 
     def create(
-        self, analyst: str, role: Role, *, seconds: float | None, limit: float | None = None
+        self,
+        analyst: str,
+        role: Role,
+        *,
+        seconds: float | None,
+        limit: float | None = None,
+        datasets: Sequence[str] | None = None,
     ) -> tuple[Token, str]:
         """Create a token; its text is shown only now. ``seconds`` of None never expire."""
         check_text("analyst", analyst)
         if role not in ROLES:
             raise InvalidInput("role", f"one of {', '.join(ROLES)}", role)
-        if limit is not None and self._unit == "share":
-            check_share("limit", limit)
-        elif limit is not None:
-            required = "a number of bits, above 0 and up to 10^6"
-            check_number("limit", limit, required, lambda x: 0.0 < x <= _MOST["bits"])
-        if limit is not None and role == "viewer":
-            raise InvalidInput("limit", "left out for a viewer, who cannot spend", limit)
+        if limit is not None:
+            self._check_limit(limit, role)
         if seconds is not None and not 0.0 < seconds < 1e10:
             raise InvalidInput("the time until it expires", "a positive one", seconds)
         now = self._clock()
@@ -139,10 +155,38 @@ class TokenBook:
             expires=None if seconds is None else when(now + seconds),
             revoked=None,
             unit=self._unit,
+            datasets=self._check_datasets(datasets),
         )
         with waiting_lock(self._lock):
             self._write({**self._read(), number: _Line(token, _hash(secret))})
         return token, f"hf_{number}_{secret}"
+
+    def _check_limit(self, limit: float, role: Role) -> None:
+        if self._is_server:
+            hint = "create a token of that dataset for the same analyst: its limit counts for both"
+            raise InvalidInput("limit", "left out for a token of a server", limit, hint)
+        if self._unit == "share":
+            check_share("limit", limit)
+        else:
+            required = "a number of bits, above 0 and up to 10^6"
+            check_number("limit", limit, required, lambda x: 0.0 < x <= _MOST["bits"])
+        if role not in _SPENDERS:
+            article = "an" if role == "appender" else "a"
+            raise InvalidInput("limit", f"left out for {article} {role}, who cannot spend", limit)
+
+    def _check_datasets(self, names: Sequence[str] | None) -> tuple[str, ...] | None:
+        if not self._is_server:
+            if names is not None:
+                hint = "create it for the folder that holds them (surehold serve --root)"
+                raise InvalidInput("datasets", "left out for a token of one dataset", names, hint)
+            return None
+        chosen = (EVERY,) if names is None else tuple(dict.fromkeys(names))
+        for name in chosen:
+            if name != EVERY:
+                check_name(name)
+        if not chosen or len(chosen) > _MOST_DATASETS:
+            raise InvalidInput("datasets", f"1 to {_MOST_DATASETS:,} names", len(chosen))
+        return chosen
 
     def limit_of(self, analyst: str) -> float | None:
         """Return what an analyst may spend: the smallest limit of their valid tokens."""
@@ -177,6 +221,11 @@ class TokenBook:
         line = self._read().get(number)
         return line is not None and self.state(line.token) == "valid"
 
+    def knows(self, text: str) -> bool:
+        """Whether the token that a text names, rightly or not, is in the book."""
+        match = _WRITTEN.fullmatch(text)
+        return match is not None and match[1] in self._read()
+
     def find(self, text: str) -> Token:
         """Return the token that a text proves, or raise AccessDenied.
 
@@ -187,11 +236,11 @@ class TokenBook:
         line = self._read().get(number)
         is_right = hmac.compare_digest(_hash(secret), _NOBODY if line is None else line.hash)
         if line is None or not is_right:
-            raise AccessDenied("the token is unknown", _ASK_FOR_ONE)
+            raise AccessDenied("the token is unknown", ASK_FOR_ONE)
         state = line.token.state(self._clock())
         if state != "valid":
             why = "has expired" if state == "expired" else "was revoked"
-            raise AccessDenied(f"the token {why}", _ASK_FOR_ONE)
+            raise AccessDenied(f"the token {why}", ASK_FOR_ONE)
         return line.token
 
     # ------------------------------------------------------------------------------- the file
@@ -215,9 +264,41 @@ class TokenBook:
             return self._lines
 
     def _write(self, lines: Mapping[str, _Line]) -> None:
-        kept = [{**line.token.to_dict(), "hash": line.hash} for line in lines.values()]
+        kept = [{**_to_kept(line.token), "hash": line.hash} for line in lines.values()]
         text = json.dumps({"format": 1, "tokens": kept}, ensure_ascii=False, indent=1)
         files.write_file(self._path, text.encode(), _WRITING)
+
+
+def parse_lifetime(text: str) -> float | None:
+    """Return the seconds of a duration such as 30d, 12h or 2w; None for never."""
+    if text == "never":
+        return None
+    match = _DURATION.fullmatch(text)
+    if match is None or int(match[1]) == 0:
+        raise InvalidInput("expires", "a duration such as 30d, 12h or 2w, or never", text)
+    return float(int(match[1]) * _UNITS[match[2]])
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be the name of a dataset on a server."""
+    return _NAME.fullmatch(text) is not None
+
+
+def check_name(name: object) -> str:
+    """Return the name of a dataset on a server: a part of its address, and of its folder's path."""
+    if not isinstance(name, str) or not is_name(name):
+        required = "1 to 64 letters, digits, points, dashes and underscores, the first no point"
+        raise InvalidInput("the name", required, name if isinstance(name, str) else None)
+    return name
+
+
+def _describe(datasets: Sequence[str]) -> str:
+    return "all datasets" if EVERY in datasets else ", ".join(datasets)
+
+
+def _to_kept(token: Token) -> dict[str, Any]:
+    """Return what the file has; earlier versions can read the tokens of a dataset."""
+    return {name: one for name, one in token.to_dict().items() if (name, one) != ("datasets", None)}
 
 
 def _hash(secret: str) -> str:
@@ -236,10 +317,11 @@ def _parse(path: Path) -> dict[str, _Line]:
 
 def _line(kept: Mapping[str, Any]) -> _Line:
     values = dict(kept)
-    digest = values.pop("hash")
-    token = Token(**values)
+    digest, names = values.pop("hash"), values.pop("datasets", None)
+    token = Token(**values, datasets=None if names is None else tuple(names))
     limit = token.limit
     good = isinstance(digest, str) and len(digest) == 64 and token.role in ROLES
+    good = good and isinstance(names, list | None) and all(isinstance(x, str) for x in names or ())
     if not good or not (limit is None or 0.0 < limit <= _MOST[token.unit]):
         raise ValueError("not a token")
     for text in (token.created, token.expires, token.revoked):

@@ -66,7 +66,7 @@ class Dataset(Overview):
         if not path.is_dir():
             hint = "surehold create makes one"
             raise InvalidInput("the dataset", "a folder that is there", str(path), hint)
-        if not (path / FILE).exists() and not folder.exists():
+        if not is_dataset(path):
             raise InvalidInput("the dataset", "a folder that surehold create made", str(path))
         self._ledger = Ledger(path, clock, is_witnessed)
         try:
@@ -381,6 +381,11 @@ def _rules_of(
     checked = plan_of(plan)
     check_certified(checked)
     return Policy(checked)
+
+
+def is_dataset(path: Path) -> bool:
+    """Whether a folder is that of a dataset, damaged or not."""
+    return (path / FILE).exists() or (path / segments.FOLDER).exists()
 
 
 def open(path: str | Path) -> Dataset:

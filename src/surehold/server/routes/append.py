@@ -10,15 +10,28 @@ from typing import Annotated, Any
 
 import anyio
 from fastapi import APIRouter, Query
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from surehold import session
 from surehold.errors import InvalidInput, StorageFailed, SureholdError
-from surehold.server.auth import CUSTODIAN, GuardedRoute, KeyHeader, Served
+from surehold.server import retirement
+from surehold.server.access import HostedAccess, check_keeper
+from surehold.server.auth import (
+    APPENDER,
+    CUSTODIAN,
+    Called,
+    GuardedRoute,
+    KeyHeader,
+    Served,
+    site_of,
+)
 from surehold.server.body import JSON, check_length, check_type, not_json, parse, receive
+from surehold.server.retirement import Retirement, check_active
 from surehold.server.schemas import (
     WITH_BODY,
+    Body,
     Reply,
     ReserveBody,
     SucceedBody,
@@ -49,8 +62,8 @@ def content_types() -> dict[str, Any]:
 
 @router.post(
     "/append",
-    openapi_extra={**CUSTODIAN, "requestBody": {"required": True, "content": content_types()}},
-    responses=gives(Appended, *WITH_BODY),
+    openapi_extra={**APPENDER, "requestBody": {"required": True, "content": content_types()}},
+    responses=gives(Appended, *WITH_BODY, 410),
 )
 async def append(
     request: Request,
@@ -73,18 +86,33 @@ async def append(
         path.unlink(missing_ok=True)
 
 
-@router.post("/reserve", openapi_extra=CUSTODIAN, responses=gives(Reservation, *WITH_BODY))
+@router.post("/reserve", openapi_extra=CUSTODIAN, responses=gives(Reservation, *WITH_BODY, 410))
 def reserve(body: ReserveBody, service: Served) -> Reply:
     """Reserve a part of the budget, or of the limit in bits, that no other analyst can spend."""
+    check_active(service.dataset.path)
     return reply(service.dataset.reserve(body.analyst, body.amount))
 
 
+class RetireBody(Body):
+    """Why a dataset is retired; everybody with access can read it."""
+
+    reason: str = Field(min_length=1, max_length=1000)
+
+
+@router.post("/retire", openapi_extra=CUSTODIAN, responses=gives(Retirement, *WITH_BODY))
+def retire(body: RetireBody, service: Served, caller: Called) -> Reply:
+    """Retire the dataset: from now on it is only read. Nothing is removed."""
+    return reply(retirement.retire(service.dataset.path, caller.analyst, body.reason))
+
+
 @router.post("/succeed", openapi_extra=CUSTODIAN, responses=gives(Succession, *WITH_BODY, 410))
-def succeed(body: SucceedBody, service: Served) -> Reply:
+def succeed(body: SucceedBody, request: Request, service: Served, caller: Called) -> Reply:
     """Create a dataset next to this one, which takes over its records; this one is closed for good.
 
     Records can be erased, columns added or given another type. If it is interrupted, send it again.
     """
+    if isinstance(site_of(request).access, HostedAccess):
+        check_keeper(caller)  # it creates a dataset, and learns which names are taken
     old = service.dataset.path
     given = body.model_dump(exclude={"name"})
     with hidden_folder(old.parent):

@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from surehold.errors import RequestRefused
 from surehold.queries import Query as Asked
+from surehold.server.access import Caller
 from surehold.server.auth import ANALYST, Called, GuardedRoute, KeyHeader, Served
 from surehold.server.body import read
 from surehold.server.schemas import (
@@ -28,7 +29,7 @@ from surehold.server.schemas import (
     gives,
     reply,
 )
-from surehold.server.service import Caller, Service
+from surehold.server.service import Service
 from surehold.session import Choice, KeptModel, SelectionOutcome, Watched
 
 BYTES = "application/octet-stream"
@@ -37,7 +38,7 @@ Name = Annotated[str | None, Query(max_length=200)]
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["ask"])
 
 
-_ERRORS = (*WITH_BODY, 402, 409, 501)
+_ERRORS = (*WITH_BODY, 402, 409, 410, 501)
 
 
 @router.post("/ask", openapi_extra=ANALYST, responses=gives(Result, *_ERRORS))
@@ -60,7 +61,9 @@ async def select(body: SelectBody, service: Served, caller: Called, key: KeyHead
     return await _answer(body, service, caller, key)
 
 
-@router.post("/register", openapi_extra=ANALYST, responses=gives(Claimed, *WITH_BODY, 409, 501))
+@router.post(
+    "/register", openapi_extra=ANALYST, responses=gives(Claimed, *WITH_BODY, 409, 410, 501)
+)
 async def register(body: RegisterBody, service: Served, caller: Called) -> Reply:
     """Name questions and claim their intervals, to be asked at any time. Free; reads no record."""
 
@@ -69,7 +72,7 @@ async def register(body: RegisterBody, service: Served, caller: Called) -> Reply
         claims = desk.register(asked, share=body.share, tables=body.brought(service.dataset))
         return reply({"registered": [one.to_dict() for one in claims]})
 
-    return await run_sync(claim, limiter=service.threads)
+    return await run_sync(claim, limiter=service.limits.threads)
 
 
 @router.post("/watch", openapi_extra=ANALYST, responses=gives(Watched, *_ERRORS))
@@ -82,7 +85,7 @@ async def watch(body: WatchBody, service: Served, caller: Called) -> Reply:
     def ask() -> Reply:
         return reply(service.desk(caller, body.round).watch(body.questions))
 
-    return await run_sync(ask, limiter=service.threads)
+    return await run_sync(ask, limiter=service.limits.threads)
 
 
 async def _answer(
@@ -96,7 +99,7 @@ async def _answer(
             return reply(desk.ask(asked, **options))
         return reply({"answers": [one.to_dict() for one in desk.ask_many(asked, **options)]})
 
-    return await run_sync(answer, limiter=service.threads)
+    return await run_sync(answer, limiter=service.limits.threads)
 
 
 # -------------------------------------------------------------------------------------- models
@@ -111,7 +114,7 @@ async def _answer(
             "content": {BYTES: {"schema": {"type": "string", "format": "binary"}}},
         },
     },
-    responses=gives(KeptModel, *WITH_BODY, 501),
+    responses=gives(KeptModel, *WITH_BODY, 410, 501),
 )
 async def keep_model(
     request: Request,
@@ -122,7 +125,7 @@ async def keep_model(
 ) -> Reply:
     """Upload an ONNX model; queries refer to it by its hash, and are shown with its name."""
     settings = service.settings
-    with service.uploads.one(caller.name):
+    with service.limits.uploads.one(caller.name):
         content = await read(request, BYTES, settings.model_bytes, settings)
         names = (name, default)
         return reply(await run_in_threadpool(_keep, service, caller, content, *names))

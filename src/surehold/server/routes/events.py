@@ -14,10 +14,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from surehold.server.auth import VIEWER, Called, GuardedRoute
+from surehold.server.access import Access, Caller
+from surehold.server.auth import VIEWER, Called, GuardedRoute, site_of
 from surehold.server.limits import Turns
 from surehold.server.schemas import USUAL, failures
-from surehold.server.service import Caller, Service
+from surehold.server.service import Service
 
 _EVERY = 0.25  # seconds between looks at the ledger: other processes may write to it too
 _EVENTS = "text/event-stream"
@@ -28,8 +29,8 @@ router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["look"])
 class Watch:
     """Polls the ledger once for all watchers, while there are any."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, service: Service, access: Access) -> None:
+        self._service, self._access = service, access
         self._changed = asyncio.Condition()
         self._latest: tuple[int, str] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -63,7 +64,7 @@ class Watch:
             wait = min(settings.alive_seconds, left)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._news(seen), wait)
-            if not self._service.is_still_good(caller):
+            if not self._access.covers(caller):
                 return
             if self._latest is not None and self._latest[0] > seen:
                 seen, text = self._latest
@@ -93,12 +94,13 @@ class Watch:
 
 async def _watching(request: Request, caller: Called) -> AsyncIterator[Watch]:
     """Count a watcher while the stream lasts, and before it begins, or many would get in."""
-    watch: Watch = request.app.state.watch
-    watch.watchers.take(caller.name)
-    try:
-        yield watch
-    finally:
-        watch.leave(caller)
+    site = site_of(request)
+    with site.limits.streams.one(caller.name):  # of the server, whose datasets share it
+        site.watch.watchers.take(caller.name)
+        try:
+            yield site.watch
+        finally:
+            site.watch.leave(caller)
 
 
 @router.get(

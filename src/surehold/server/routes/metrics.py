@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from surehold.server.auth import VIEWER, GuardedRoute, Served
+from surehold.server.auth import VIEWER, GuardedRoute, Served, site_of
 from surehold.server.schemas import USUAL, failures
 from surehold.session import Status, SurpriseStatus
 from surehold.session.release import SLOT
@@ -106,6 +106,7 @@ class Metrics:
 )
 def metrics(request: Request, service: Served) -> PlainTextResponse:
     """Return counters and gauges for Prometheus."""
-    counted: Metrics = request.app.state.metrics
-    text = counted.text(service.dataset.status(), request.app.state.watch.watchers.taken)
+    site = site_of(request)
+    assert site.metrics is not None
+    text = site.metrics.text(service.dataset.status(), site.watch.watchers.taken)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -2,34 +2,57 @@
 
 from __future__ import annotations
 
+import re
+from html import escape
 from pathlib import Path
 
 from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse
+from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
+
+from surehold.server.auth import SITE
 
 FOLDER = Path(__file__).parents[1] / "pages"
 VIEWS = ("/", "/ask", "/transcript", "/answer", "/explore", "/developers")
 
 router = APIRouter(include_in_schema=False)
+front = APIRouter(include_in_schema=False)
 
 
-def shell() -> FileResponse:
-    """Return the page; its address says which view it shows."""
-    return FileResponse(FOLDER / "index.html", media_type="text/html; charset=utf-8")
+def shell(request: Request) -> Response:
+    """Return the page of a dataset; its address says which view it shows."""
+    return _page("index.html", request)
 
 
-def missing(request: Request) -> FileResponse | None:
+def list_shell(request: Request) -> Response:
+    """Return the page that lists the datasets of a server."""
+    return _page("datasets.html", request)
+
+
+def missing(request: Request) -> Response | None:
     """Return the page for an address that leads nowhere, to a browser; None to a program."""
-    is_look = request.method in ("GET", "HEAD") and not request.url.path.startswith("/v1")
+    path = request.url.path.removeprefix(request.scope.get("root_path", ""))
+    is_look = request.method in ("GET", "HEAD") and not path.startswith("/v1")
     if not is_look or "text/html" not in request.headers.get("accept", ""):
         return None
-    return FileResponse(FOLDER / "index.html", 404, media_type="text/html; charset=utf-8")
+    is_front = request.scope[SITE].name is None
+    return _page("datasets.html" if is_front else "index.html", request, 404)
 
 
 for _view in VIEWS:
     router.add_api_route(_view, shell, methods=["GET", "HEAD"], response_class=HTMLResponse)
+front.add_api_route("/", list_shell, methods=["GET", "HEAD"], response_class=HTMLResponse)
+
+
+def _page(name: str, request: Request, status: int = 200) -> Response:
+    """Return a page whose links begin with the root of its dataset, or of the server."""
+    root = request.scope.get("root_path", "")
+    if not root:
+        return FileResponse(FOLDER / name, status, media_type="text/html; charset=utf-8")
+    text = (FOLDER / name).read_text(encoding="utf-8")
+    text = re.sub('(href|src|data-root)="/', f'\\1="{escape(root)}/', text)
+    return HTMLResponse(text, status)
 
 
 def files() -> StaticFiles:

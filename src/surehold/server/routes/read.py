@@ -15,7 +15,7 @@ from surehold.queries import Dashboard
 from surehold.queries.dashboard import MOST_QUESTIONS
 from surehold.queries.lexer import LONGEST_QUERY
 from surehold.server import schemas
-from surehold.server.auth import VIEWER, Called, GuardedRoute, Served
+from surehold.server.auth import ANY, VIEWER, Called, GuardedRoute, Served
 from surehold.server.schemas import LARGEST, USUAL, WITH_BODY, Reply, failures, gives, reply
 from surehold.server.service import Me
 from surehold.session import (
@@ -43,19 +43,19 @@ _CSV = {
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["look"])
 
 
-@router.get("/me", openapi_extra=VIEWER, responses=gives(Me, *USUAL))
+@router.get("/me", openapi_extra=ANY, responses=gives(Me, *USUAL))
 def me(service: Served, caller: Called) -> Reply:
     """Return the caller's name, role and spending limit."""
     return reply(service.me(caller))
 
 
-@router.get("/schema", openapi_extra=VIEWER, responses=gives(dict[str, str], *USUAL))
+@router.get("/schema", openapi_extra=ANY, responses=gives(dict[str, str], *USUAL))
 def schema(service: Served) -> Reply:
     """Return the columns and their types."""
     return reply(service.dataset.columns)
 
 
-@router.get("/status", openapi_extra=VIEWER, responses=gives(Status | SurpriseStatus, *USUAL))
+@router.get("/status", openapi_extra=ANY, responses=gives(Status | SurpriseStatus, *USUAL))
 def status(service: Served) -> Reply:
     """Return the status of the dataset."""
     return reply(service.dataset.status())

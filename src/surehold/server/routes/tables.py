@@ -10,12 +10,13 @@ from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
+from surehold.server.access import Caller
 from surehold.server.auth import ANALYST, Called, GuardedRoute, Served
 from surehold.server.body import JSON, check_length, check_type
 from surehold.server.routes.append import FORMATS, content_types, hidden_path, read_list, spool
 from surehold.server.routes.ask import Name
 from surehold.server.schemas import WITH_BODY, Reply, gives, reply
-from surehold.server.service import Caller, Service
+from surehold.server.service import Service
 from surehold.session import KeptTable
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["ask"])
@@ -24,7 +25,7 @@ router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["ask"])
 @router.post(
     "/tables",
     openapi_extra={**ANALYST, "requestBody": {"required": True, "content": content_types()}},
-    responses=gives(KeptTable, *WITH_BODY),
+    responses=gives(KeptTable, *WITH_BODY, 410),
 )
 async def keep_table(
     request: Request,
@@ -41,7 +42,7 @@ async def keep_table(
     most = service.settings.json_bytes if kind == JSON else service.settings.table_bytes
     check_length(request, most)
     path = service.incoming / f"{uuid.uuid4().hex}.{FORMATS.get(kind, 'json')}"
-    with service.uploads.one(caller.name):
+    with service.limits.uploads.one(caller.name):
         try:
             await spool(request, path, most, service)
             table = await run_in_threadpool(_keep, service, caller, path, name, default)

@@ -1,5 +1,7 @@
 // Every request goes through here, with the token, and every failure has one shape.
 
+import { ROOT } from "./dom.js";
+
 const TOKEN = "surehold-token";
 let token = initialToken();
 
@@ -82,7 +84,7 @@ export async function download(what, name) {
 async function send(path, options, read = (response) => response.json()) {
   const used = token;
   const headers = { Accept: "application/json", ...credentials(), ...options.headers };
-  const response = await fetch(path, { ...options, headers, cache: "no-store" }).catch(
+  const response = await fetch(ROOT + path, { ...options, headers, cache: "no-store" }).catch(
     lost("cannot reach the service; it or the network may be down"),
   );
   if (!response.ok) {

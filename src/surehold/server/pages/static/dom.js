@@ -1,5 +1,8 @@
 // Elements from names and text. Text is only ever text: nothing here parses HTML.
 
+/** Where this dataset's addresses begin: "" or such as "/d/clinic". Paths elsewhere are without it. */
+export const ROOT = (document.body.dataset.root ?? "/").replace(/\/$/, "");
+
 /** An element: attributes, listeners as on…, then children (elements, text, lists; null is nothing). */
 export function h(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -7,6 +10,7 @@ export function h(name, attributes = {}, ...children) {
     if (!isThere(value)) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (key === "value") element.value = value;
+    else if (key === "href" && value.startsWith("/")) element.setAttribute(key, ROOT + value);
     else element.setAttribute(key, value === true ? "" : value);
   }
   return fill(element, children);

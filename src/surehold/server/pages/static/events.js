@@ -1,6 +1,7 @@
 // The service's events as they happen, read from a streaming fetch: EventSource cannot send a token.
 
 import { credentials, refusalOf } from "./api.js";
+import { ROOT } from "./dom.js";
 
 const SOONEST = 500;
 const LATEST = 15_000;
@@ -33,7 +34,7 @@ export function follow(onStatus, onState) {
       try {
         alive();
         const headers = { Accept: "text/event-stream", ...credentials() };
-        const response = await fetch("/v1/events", { headers, cache: "no-store", signal: controller.signal });
+        const response = await fetch(`${ROOT}/v1/events`, { headers, cache: "no-store", signal: controller.signal });
         if (!response.ok) throw await refusalOf(response);
         attempt = 0;
         onState("live");

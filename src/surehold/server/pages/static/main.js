@@ -4,7 +4,7 @@ import * as answer from "./answer.js";
 import { get, hasToken, signIn } from "./api.js";
 import * as ask from "./ask.js";
 import * as developers from "./developers.js";
-import { fill, h } from "./dom.js";
+import { ROOT, fill, h } from "./dom.js";
 import { follow } from "./events.js";
 import * as explore from "./explore.js";
 import * as missing from "./missing.js";
@@ -85,11 +85,12 @@ function onStatus(status) {
 async function route() {
   const url = new URL(location.href);
   const hasPlans = !isSurprise(state.status);
-  document.querySelector('header nav a[href="/explore"]').hidden = !hasPlans;
-  const path = url.pathname === "/explore" && !hasPlans ? "/" : url.pathname;
+  document.querySelector('header nav a[href$="/explore"]').hidden = !hasPlans;
+  const named = viewOf(url) ?? url.pathname;
+  const path = named === "/explore" && !hasPlans ? "/" : named;
   const shown = VIEWS[path] ?? missing;
   for (const link of document.querySelectorAll("header nav a")) {
-    if (link.getAttribute("href") === path) link.setAttribute("aria-current", "page");
+    if (link.getAttribute("href") === ROOT + path) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   document.title = `${shown.title} · ${state.status.name} · Surehold`;
@@ -107,10 +108,16 @@ async function route() {
   return null;
 }
 
+/** The view that an address below `root` names; null if it is none of this page's. */
+function viewOf(url, root = ROOT) {
+  const path = url.pathname.startsWith(root) ? url.pathname.slice(root.length) || "/" : null;
+  return path in VIEWS ? path : null;
+}
+
 /** Go to another address of this page. */
 async function go(href, { replace = false } = {}) {
-  const moved = new URL(href, location.href).pathname !== location.pathname;
-  history[replace ? "replaceState" : "pushState"](null, "", href);
+  const moved = viewOf(new URL(href, location.href), "") !== viewOf(new URL(location.href));
+  history[replace ? "replaceState" : "pushState"](null, "", ROOT + href);
   await route();
   if (moved) {
     scrollTo(0, 0);
@@ -120,7 +127,7 @@ async function go(href, { replace = false } = {}) {
 
 /** Link to this view's JSON in the head, for programs; people have the view for developers. */
 function twin(path) {
-  document.getElementById("twin").href = path;
+  document.getElementById("twin").href = ROOT + path;
 }
 
 function drawWho() {
@@ -159,9 +166,9 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
   if (!link || event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   const url = new URL(link.href);
-  if (url.origin !== location.origin || !(url.pathname in VIEWS) || url.hash || !state.status) return;
+  if (url.origin !== location.origin || !viewOf(url) || url.hash || !state.status) return;
   event.preventDefault();
-  go(url.pathname + url.search);
+  go(viewOf(url) + url.search);
 });
 
 start();
