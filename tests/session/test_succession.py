@@ -214,6 +214,9 @@ def test_what_no_longer_fits_is_left_out_by_name(tmp_path: Path) -> None:
         ({"columns": {"user": "int"}}, "column 'user'"),
         ({"add": {"age": [{"user": "u1", "age": 1}]}}, "a column to add must be new"),
         ({}, "something to change"),
+        ({"erase": []}, "something to change"),
+        ({"erase": ["u1"], "id": "gone"}, "the id must be one of user"),
+        ({"erase": [10**30], "id": "age"}, "whole numbers"),
     ],
 )
 def test_a_refusal_changes_nothing(tmp_path: Path, wish: dict[str, Any], words: str) -> None:

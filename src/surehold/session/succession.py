@@ -135,7 +135,8 @@ class _Wish:
 
     def fulfil(self, target: Path) -> Mapping[str, Any]:
         """Build the successor beside its place, then close the old dataset."""
-        if self.erase is None and not self.add and not self.columns and self.id is None:
+        is_none = self.erase is None or (isinstance(self.erase, Sequence) and not self.erase)
+        if is_none and not self.add and not self.columns and self.id is None:
             required = (
                 "given something to change: ids to erase, a column to add or to mend, or an id"
             )
@@ -204,6 +205,8 @@ class _Wish:
             required = f"those of the dataset ({', '.join(before.names)}), or columns to add"
             raise InvalidInput("the columns to mend", required, ", ".join(unknown))
         id = before.id if self.id is None else self.id
+        if id is not None and id not in before:
+            raise InvalidInput("the id", f"one of {', '.join(before.names)}", id)
         kinds = {**before.to_dict(), **self.columns}
         if self.id is not None and before.id is not None:
             kinds[before.id] = self.columns.get(before.id, before[before.id].value)
@@ -226,6 +229,8 @@ class _Wish:
         if self.erase is None:
             return frame
         known = frame[_needed(id, "records to erase")]
+        if known.dtype not in (pl.Int64, pl.String):
+            raise InvalidInput(f"the id {id!r}", "a column of int or str", str(known.dtype))
         ids = pl.Series(_ids(self.erase, known.dtype == pl.Int64), dtype=known.dtype).unique()
         missing = int((~ids.is_in(known.implode())).sum())
         if missing:
@@ -304,7 +309,9 @@ def _ids(given: Any, are_whole: bool) -> list[int | str]:
     for number, one in enumerate(given, start=1):
         try:
             found.append(int(one) if are_whole else str(one))
-        except (TypeError, ValueError):
+            if are_whole and not -(2**63) <= int(one) < 2**63:
+                raise ValueError
+        except (TypeError, ValueError, OverflowError):
             got = f"something else as number {number:,}"
             raise InvalidInput("the ids to erase", "whole numbers", got) from None
     return found
