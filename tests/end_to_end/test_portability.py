@@ -34,7 +34,7 @@ for name in {missing}:
         delattr(os, name)
 opened = io.open
 def without_proc(file, *args, **named):
-    is_ours = str(file).startswith(os.path.dirname(sys.argv[1]))  # tests may have their folder there
+    is_ours = str(file).startswith(os.path.dirname(sys.argv[1]))  # tests may be there
     if str(file).startswith(("/proc", "/dev/shm")) and not is_ours:
         raise FileNotFoundError(2, "No such file or directory", file)
     return opened(file, *args, **named)
