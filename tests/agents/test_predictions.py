@@ -49,6 +49,15 @@ def test_submitted_and_scored(guest):
     assert recall.values["range"] == [0.0, 1.0] or recall.values["range"] == (0.0, 1.0)
 
 
+def test_dates_and_timestamps_are_read_as_such(guest):
+    rows = [{"item": f"q{i}", "due": "2026-11-08", "at": "2026-11-08T09:00Z"} for i in range(1500)]
+    kept = call(guest, "submit", rows=rows, called="times")
+    assert kept.values["columns"] == {"item": "str", "due": "date", "at": "timestamp"}
+    asked = call(guest, "ask", query="month(times.due) = 11 and times.at < '2026-11-09'")
+    low, high = asked.values.get("interval") or (asked.values["low"], asked.values["high"])
+    assert low <= 1 <= high
+
+
 def test_refused(guest):
     with pytest.raises(InvalidInput, match="call submit first"):
         call(guest, "score", table="run-17", target="label")
