@@ -18,6 +18,7 @@ from support.runtime import (
 )
 from support.workload import CASES, YOUTH
 from surehold.ledger.draft import Draft
+from surehold.mechanisms.outcomes.rates import RateAsking
 
 pytestmark = pytest.mark.usefixtures("quick_models")
 
@@ -220,3 +221,31 @@ def test_a_forked_child_must_open_for_itself(dataset, session) -> None:
     assert os.waitstatus_to_exitcode(status) == 4
     session.ask(CASES["select"].query)
     dataset.verify()
+
+
+# ------------------------------------------------------------------------------ rates that grow
+
+RATE = "rate(age > 40, city = 'Oslo')"
+
+
+def test_a_rate_expects_the_same_share_of_the_records_after_growth(tmp_path) -> None:
+    with made(tmp_path / "clinic", count=1000, guard="surprise") as dataset:
+        session = dataset.session()
+        first = session.ask(RATE)
+        dataset.append(records(1000, 1200))
+        again = session.ask(RATE)
+        assert again.surprise < first.surprise / 3
+        assert again.surprise < 3.0  # bits: 34 cells of the number alone would be 5
+        dataset.verify()
+
+
+def test_rates_that_an_earlier_version_asked_again_are_verified(tmp_path, monkeypatch) -> None:
+    with made(tmp_path / "clinic", count=1000, guard="surprise") as dataset:
+        dataset.session().ask(RATE)
+        dataset.append(records(1000, 1200))
+        with monkeypatch.context() as patch:
+            patch.setattr(RateAsking, "_likely", lambda self, past: {})
+            again = dataset.session().ask(RATE)
+        assert again.surprise > 5.0
+        assert "likely" not in dataset._ledger.store.entry(again.entry).read()["menu"]
+        assert dataset.verify().answers == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -93,6 +94,8 @@ class SurpriseReplay(Replay):
         self._ledger.rules.round_for(self.state.records, t)
         self._past.state = self.state
         terms = terms_of(self._past, asking, t)
+        if body["menu"] == asking.earlier_menu(terms.menu):
+            terms = replace(terms, menu=body["menu"])
         for name, value in terms.to_dict().items():
             must(body[name] == value, f"its {name} does not follow from the past")
         return terms

@@ -26,7 +26,7 @@ from surehold.theory.surprise.menus.numbers import (
     learned_doubt,
     plain_menu,
 )
-from surehold.theory.surprise.menus.records import ALL, RecordMenu
+from surehold.theory.surprise.menus.records import ALL, RecordMenu, likely_cells
 from surehold.theory.surprise.menus.tables import TableMenu
 from surehold.theory.surprise.menus.verdicts import (
     ONE_SIDED,
@@ -187,6 +187,23 @@ def test_record_cells(t, records):
     weights = [covering.weight(k) for k in cells]
     assert Fraction(19, 20) < sum(weights) <= 1
     assert covering.extremes == (max(weights), min(weights))
+
+
+@quick()
+@given(st.integers(1, 2000), st.integers(1, 2000), st.data())
+def test_record_cells_after_growth(before, t, data):
+    """The same share of the records is expected, whichever number of the cell there was."""
+    records = data.draw(st.integers(0, before))
+    k = RecordMenu(before).outcome(records)
+    menu = RecordMenu(t, Fraction(1, 10), likely_cells(k, before, t))
+    first, last = menu.likely
+    scaled = (records * t // before, min(-(-records * t // before), t))
+    assert all(first <= menu.outcome(one) <= last for one in scaled)
+    cells = {menu.outcome(m) for m in range(t + 1)}
+    weights = [menu.weight(one) for one in cells]
+    assert sum(weights) == 1
+    assert menu.extremes == (max(weights), min(weights))
+    assert records < 20 or t < before or last - first <= 2
 
 
 # ---------------------------------------------------------------------------------------- decisions

@@ -199,6 +199,10 @@ class Asking(CheckedQuery):
     def menu(self, past: Past) -> dict[str, Any]:
         """What may come out, and all that its weights follow from, as the ledger keeps it."""
 
+    def earlier_menu(self, menu: Mapping[str, Any]) -> dict[str, Any]:
+        """What :meth:`menu` gave in the first version, for ledgers that were written by it."""
+        return dict(menu)
+
     @abstractmethod
     def outcome(
         self, menu: Mapping[str, Any], claim: Claim | None, t: int, exact: Sequence[Exact]

@@ -31,8 +31,9 @@ from surehold.theory.surprise.ends import UNIT, Interval
 from surehold.theory.surprise.intervals import fraction_interval, mean_interval
 from surehold.theory.surprise.menus.cells import Cell, half_cell
 from surehold.theory.surprise.menus.numbers import NumberMenu, known_menu
-from surehold.theory.surprise.menus.records import ALL, RecordMenu
+from surehold.theory.surprise.menus.records import ALL, RecordMenu, likely_cells
 
+LIKELY = "likely"
 _COVERED = Fraction(1, 20)
 """The doubt that a table of predictions covers every record."""
 
@@ -93,12 +94,24 @@ class RateAsking(Asking):
             "mode": mode,
             **({"covered": str(_COVERED)} if self.is_coverage else {}),
             "records": None if known is None else known["records_cell"],
+            **self._likely(past),
             "number": {
                 "known": None if known is None else known["cell"],
                 "last": None if past.last is None else past.last["cell"],
                 "doubt": str(self.asked.doubt or past.doubt),
             },
         }
+
+    def _likely(self, past: Past) -> dict[str, Any]:
+        """Which cells of the number of records the last answer leads one to expect."""
+        last = past.last
+        if past.known is not None or last is None or self.is_coverage:
+            return {}
+        return {LIKELY: list(likely_cells(last["records_cell"], last["round"], past.t))}
+
+    def earlier_menu(self, menu: Mapping[str, Any]) -> dict[str, Any]:
+        """Without what is expected of the number of records."""
+        return {name: value for name, value in menu.items() if name != LIKELY}
 
     def _number_menu(
         self, menu: Mapping[str, Any], claim: Claim, t: int, records: int
@@ -125,7 +138,10 @@ class RateAsking(Asking):
         known = known_menu(grid_of(expected, e), cell_of(recorded))
         return known.first == known.last
 
-    def _records(self, t: int) -> RecordMenu:
+    def _records(self, t: int, menu: Mapping[str, Any]) -> RecordMenu:
+        if LIKELY in menu:
+            first, last = menu[LIKELY]
+            return RecordMenu(t, Fraction(menu["number"]["doubt"]), (first, last))
         return RecordMenu(t, _COVERED if self.is_coverage else None)
 
     # ---------------------------------------------------------------------------- outcomes
@@ -154,7 +170,7 @@ class RateAsking(Asking):
         self, menu: Mapping[str, Any], claim: Claim | None, t: int, exact: Sequence[Exact]
     ) -> list[int]:
         assert claim is not None
-        found, listed = self.among(exact, t), self._records(t)
+        found, listed = self.among(exact, t), self._records(t, menu)
         cell = listed.outcome(found.records)
         if found.x is None:
             return [cell]
@@ -163,7 +179,7 @@ class RateAsking(Asking):
 
     def report(self, menu: Mapping[str, Any], claim: Claim | None, t: int, outcome: Any) -> Report:
         assert claim is not None
-        listed = self._records(t)
+        listed = self._records(t, menu)
         records_cell, *rest = outcome
         records = listed.at_least(records_cell)
         is_known = menu["records"] is not None
@@ -211,7 +227,7 @@ class RateAsking(Asking):
         most = max(t // 2, 1) if self.is_area else t
         number = self._number_menu(menu, claim, t, most)
         one = (Fraction(1), Fraction(1))
-        heaviest, lightest = self._records(t).extremes if menu["records"] is None else one
+        heaviest, lightest = self._records(t, menu).extremes if menu["records"] is None else one
         return heaviest * number.heaviest, lightest * number.lightest
 
     def forecast(self, menu: Mapping[str, Any], claim: Claim | None, t: int) -> float | None:
