@@ -27,15 +27,15 @@ export class View {
     fill(
       root,
       h("h1", { tabindex: "-1" }, "Developers"),
-      h("p", {}, "Everything on these pages is JSON that programs can read, with a token as you have one."),
-      h("h2", {}, "JSON"),
+      h("p", {}, "Everything on these pages comes as JSON that programs can read, with a token like yours."),
+      h("h2", { class: "apart" }, "JSON"),
       h("ul", { class: "twins" }, Object.entries(twins).map(([path, about]) => h("li", {}, jsonLink(path, path), " ", h("span", { class: "muted" }, about)))),
       h("p", {}, h("a", { href: "/openapi.json" }, "API reference (OpenAPI)"), " · ", h("a", { href: "/metrics" }, "Metrics for Prometheus")),
-      h("h2", {}, "From elsewhere"),
+      h("h2", { class: "apart" }, "From elsewhere"),
       code("Command line", `surehold ask ${origin} "QUESTION" --token-file token.txt`),
-      code("Python", `import surehold as sh\n\nsession = sh.connect("${origin}", token="...").session()\nsession.ask("QUESTION")`),
+      code("Python", `import surehold as sh\n\nsession = sh.connect("${origin}", token="...")\nsession.ask("QUESTION")`),
       code("HTTP", `curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\\n  -d '{"query": "QUESTION"}' ${origin}/v1/quote`),
-      code("Agents (MCP)", JSON.stringify({ mcpServers: { surehold: { url: `${origin}/mcp`, headers: { Authorization: "Bearer $TOKEN" } } } }, null, 2)),
+      code("Agents (MCP)", JSON.stringify({ mcpServers: { surehold: { command: "surehold", args: ["mcp", origin], env: { SUREHOLD_TOKEN: "..." } } } })),
     );
   }
 
