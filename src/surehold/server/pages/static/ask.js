@@ -4,7 +4,7 @@ import { get, pathOf, post } from "./api.js";
 import { Builder } from "./builder.js";
 import { complete } from "./completion.js";
 import { details } from "./details.js";
-import { debounce, fill, h, terms } from "./dom.js";
+import { ROOT, debounce, fill, h, terms } from "./dom.js";
 import { count, several } from "./formatting.js";
 import { examplesOf, nameOf } from "./language.js";
 import { notice, refusalBox, statusNotice } from "./parts.js";
@@ -137,7 +137,7 @@ export class View {
   }
 
   changed() {
-    history.replaceState(null, "", pathOf("/ask", { q: this.text.value, round: this.round.value.trim(), ...this.expected?.given }));
+    history.replaceState(null, "", ROOT + pathOf("/ask", { q: this.text.value, round: this.round.value.trim(), ...this.expected?.given }));
     this.quote = null;
     this.pending = null;
     this.expected?.draw(null);

@@ -1,6 +1,6 @@
 // For people who write programs: the JSON behind every view, and how to reach it from elsewhere.
 
-import { fill, h } from "./dom.js";
+import { ROOT, fill, h } from "./dom.js";
 import { jsonLink } from "./parts.js";
 import { isSurprise } from "./surprise.js";
 
@@ -21,7 +21,7 @@ export const title = "Developers";
 
 export class View {
   constructor(root, context) {
-    const { origin } = location;
+    const address = location.origin + ROOT;
     const twins = { ...TWINS, ...(isSurprise(context.status) ? {} : OF_A_PLAN) };
     const code = (label, text) => [h("h3", {}, label), h("pre", { class: "query", tabindex: "0", role: "region", "aria-label": label }, text)];
     fill(
@@ -32,10 +32,10 @@ export class View {
       h("ul", { class: "twins" }, Object.entries(twins).map(([path, about]) => h("li", {}, jsonLink(path, path), " ", h("span", { class: "muted" }, about)))),
       h("p", {}, h("a", { href: "/openapi.json" }, "API reference (OpenAPI)"), " · ", h("a", { href: "/metrics" }, "Metrics for Prometheus")),
       h("h2", { class: "apart" }, "From elsewhere"),
-      code("Command line", `surehold ask ${origin} "QUESTION" --token-file token.txt`),
-      code("Python", `import surehold as sh\n\nsession = sh.connect("${origin}", token="...")\nsession.ask("QUESTION")`),
-      code("HTTP", `curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\\n  -d '{"query": "QUESTION"}' ${origin}/v1/quote`),
-      code("Agents (MCP)", JSON.stringify({ mcpServers: { surehold: { command: "surehold", args: ["mcp", origin], env: { SUREHOLD_TOKEN: "..." } } } })),
+      code("Command line", `surehold ask ${address} "QUESTION" --token-file token.txt`),
+      code("Python", `import surehold as sh\n\nsession = sh.connect("${address}", token="...")\nsession.ask("QUESTION")`),
+      code("HTTP", `curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\\n  -d '{"query": "QUESTION"}' ${address}/v1/quote`),
+      code("Agents (MCP)", JSON.stringify({ mcpServers: { surehold: { command: "surehold", args: ["mcp", address], env: { SUREHOLD_TOKEN: "..." } } } })),
     );
   }
 

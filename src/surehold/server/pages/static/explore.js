@@ -2,7 +2,7 @@
 
 import { get, pathOf } from "./api.js";
 import { certificateColour, certificateLabel, comparisonChart, figure } from "./charts.js";
-import { debounce, fill, h, scroller, table } from "./dom.js";
+import { ROOT, debounce, fill, h, scroller, table } from "./dom.js";
 import { count } from "./formatting.js";
 import { refusalBox } from "./parts.js";
 
@@ -149,7 +149,7 @@ export class View {
   }
 
   changed() {
-    history.replaceState(null, "", pathOf("/explore", this.parameters()));
+    history.replaceState(null, "", ROOT + pathOf("/explore", this.parameters()));
     this.later();
   }
 
