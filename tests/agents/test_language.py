@@ -31,7 +31,7 @@ def session(tmp_path_factory):
 
 
 def test_it_has_examples_of_everything():
-    assert len(LINES) == 17
+    assert len(LINES) == 18
     assert len(ASIDES) == 2
 
 

@@ -61,6 +61,7 @@ from surehold.queries import (
     calibration,
     confusion,
     difference,
+    f1,
     fit,
     fraction,
     histogram,
@@ -181,6 +182,7 @@ TABLE = {
 DERIVED = {
     "rate": rate("ill", given="n > 0"),
     "rate of a mean": rate("x", given="n > 0", low=0, high=1),
+    "f1": f1("ill", "n > 0"),
     "difference of rates": difference(rate("ill", given="n > 0"), rate("ill", given="n < 0")),
     "means": means("x", 0, 1, by="city"),
     "auc": auc("x", target="ill"),

@@ -17,6 +17,7 @@ A query is a text. It says what to compute for one record; the counting is done 
     difference(treated, smoker)                         -- one minus the other; twice as wide
     rate(cured, treated)                                -- cured among the treated; 2 answers
     rate(spend, treated, 0, 500)                        -- mean among the treated; 2 answers
+    f1(smoker, ill)                                     -- F1 of a prediction, and truth; 2 answers
     gate(cured, at_least, 0.8)                          -- pass, fail or undecided
     histogram(bins(age, 0, 18, 65, 120))                -- a share for each cell; price 2
     histogram(city in ('Oslo', 'Bergen'), smoker)       -- a crosstab; price 2

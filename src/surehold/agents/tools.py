@@ -433,7 +433,7 @@ class Score(Expected, Asking):
         default=None, description="The column of the predictions, if there are several."
     )
     positive: str | float | bool | None = Field(
-        default=None, description="The positive label, for precision, recall and jaccard."
+        default=None, description="The positive label, for precision, recall, f1 and jaccard."
     )
     low: float | None = Field(default=None, description="Where numbers are cut off, for mae, mse.")
     high: float | None = Field(default=None, description="Where numbers are cut off above.")

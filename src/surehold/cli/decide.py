@@ -22,6 +22,7 @@ METRICS = (
     "exact_match",
     "precision",
     "recall",
+    "f1",
     "jaccard",
     "auc",
     "zero_one",
@@ -119,7 +120,7 @@ def select(
     help="The column of a table.  [default: the only one besides the id, or prediction or answer]",
 )
 @click.option(
-    "--positive", metavar="LABEL", help="The positive label, for precision, recall and jaccard."
+    "--positive", metavar="LABEL", help="The positive label, for precision, recall, f1 and jaccard."
 )
 @click.option("--classes", metavar="A,B,...", help="The labels, if they are not known otherwise.")
 @click.option("--most", type=NUMBER, help="Clip the log loss of a model at this value.")

@@ -16,6 +16,7 @@ from surehold.queries.dashboard import Dashboard, NamedQuestion
 from surehold.queries.derived import Derived, DerivedNumber, Gate, Rate, Reading, gate, rate
 from surehold.queries.differences import RateDifference, difference
 from surehold.queries.expectation import Expectation
+from surehold.queries.f1 import F1, f1
 from surehold.queries.fit import Fit, FitForm, fit
 from surehold.queries.groups import GroupMeans, means
 from surehold.queries.measure import GRID_BITS, Contrast, Measure

@@ -1,8 +1,8 @@
 """Questions about the records that side tables cover.
 
 Later records have no prediction, and a missing one would count as a wrong answer, or as a loss of
-nothing. So a fraction, a mean or a rate that reads side tables is asked among the records they
-cover.
+nothing. So a fraction, a mean, a rate or an F1 that reads side tables is asked among the records
+they cover.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from surehold.queries.base import Query
 from surehold.queries.derived import Gate, Rate, check_parts
 from surehold.queries.differences import RateDifference
 from surehold.queries.expressions import Column, Connective, Expression, IsNull, Not
+from surehold.queries.f1 import F1
 from surehold.queries.parser import join
 from surehold.queries.side_tables import QUALIFIER, SideTable, columns_in, split
 from surehold.queries.statistical import Statistical
 
 
 def among_covered(query: Query, tables: Mapping[str, SideTable]) -> Query:
-    """A fraction, a mean or a rate, or a gate of one, among the records that tables cover.
+    """A fraction, a mean, a rate or an F1, or a gate of one, among the records that tables cover.
 
     Unless it reads a table's id itself: ``p.id is null`` asks about the coverage, and
     ``p.id is not null and p.answer = label`` about all records.
@@ -34,15 +35,18 @@ def among_covered(query: Query, tables: Mapping[str, SideTable]) -> Query:
         assert isinstance(plus, Rate)
         assert isinstance(minus, Rate)
         return replace(query, plus=plus, minus=minus)
-    if not isinstance(query, Statistical | Rate):
+    if not isinstance(query, Statistical | Rate | F1):
         return query
     read = {*columns_in(query)}
     used = [tables[reference] for reference in sorted({split(column)[0] for column in read})]
     if not used or any(table.covering in read for table in used):
         return query
-    of, given = (query.of, [query.given]) if isinstance(query, Rate) else (query, [])
-    given += [is_covered(table) for table in used]
-    return check_parts(Rate(of, join("and", *given) if given[1:] else given[0], query.text))
+    before = None if isinstance(query, Statistical) else query.given
+    conditions = [*([] if before is None else [before]), *map(is_covered, used)]
+    given = join("and", *conditions) if conditions[1:] else conditions[0]
+    if isinstance(query, F1):
+        return check_parts(replace(query, given=given))
+    return check_parts(Rate(query.of if isinstance(query, Rate) else query, given, query.text))
 
 
 def is_covered(table: SideTable) -> Expression:
@@ -61,7 +65,7 @@ def covered_by(query: Query) -> tuple[str, ...]:
         return covered_by(query.query)
     if isinstance(query, RateDifference):
         return tuple(dict.fromkeys((*covered_by(query.plus), *covered_by(query.minus))))
-    if not isinstance(query, Rate):
+    if not isinstance(query, Rate | F1) or query.given is None:
         return ()
     return _tables_covering(query.given)
 

@@ -10,6 +10,7 @@ from surehold.queries.auc import auc
 from surehold.queries.base import Query
 from surehold.queries.cells import histogram
 from surehold.queries.derived import rate
+from surehold.queries.f1 import f1
 from surehold.queries.model_queries import accuracy, brier, calibration, confusion, loss
 from surehold.queries.models import LOSSES
 from surehold.queries.statistical import check_bounds, fraction, mean
@@ -21,6 +22,7 @@ MetricName: TypeAlias = Literal[
     "exact_match",
     "precision",
     "recall",
+    "f1",
     "jaccard",
     "auc",
     "zero_one",
@@ -68,7 +70,7 @@ def score(
     if metric not in METRICS:
         raise InvalidInput("metric", f"one of {', '.join(METRICS)}", metric)
     metric = _SAME.get(metric, metric)
-    if metric in ("precision", "recall", "jaccard"):
+    if metric in ("precision", "recall", "f1", "jaccard"):
         required = "one that a model can be scored by"
         hint = f"{metric} is for predictions in a table; for a model ask a confusion"
         raise InvalidInput("metric", required, metric, hint)
@@ -110,17 +112,14 @@ def score_predictions(
     """The query for a metric of predictions that a side table has in one of its columns.
 
     ``table`` is what the ask calls the table. A record whose prediction is missing, though the
-    table has its id, counts as wrong, or with the largest loss. Precision, recall and the Jaccard
-    index, which is f/(2 - f) for an F1 of f, take the ``positive`` label, unless both columns are
-    true or false.
+    table has its id, counts as wrong, or with the largest loss. Precision, recall, F1 and the
+    Jaccard index take the ``positive`` label, unless both columns are true or false.
 
     >>> score_predictions("recall", table="p", prediction="answer", target="label", positive="spam")
     rate("p.answer = 'spam'", given="label = 'spam'")
     """
     if metric not in METRICS:
-        is_f1 = metric.lower() == "f1"
-        hint = "ask for jaccard: F1 is 2j/(1 + j), and at least f if j is at least f/(2 - f)"
-        raise InvalidInput("metric", f"one of {', '.join(METRICS)}", metric, hint if is_f1 else "")
+        raise InvalidInput("metric", f"one of {', '.join(METRICS)}", metric)
     build = _OF_PREDICTIONS.get(_SAME.get(metric, metric))
     if build is None:
         known = ", ".join(one for one in METRICS if _SAME.get(one, one) in _OF_PREDICTIONS)
@@ -186,6 +185,7 @@ _OF_PREDICTIONS: Mapping[str, Callable[[Predictions], Query]] = {
     "zero_one": lambda of: fraction(f"not coalesce({of.prediction} = {of.target}, false)"),
     "precision": lambda of: rate(of.came, of.said),
     "recall": lambda of: rate(of.said, of.came),
+    "f1": lambda of: f1(of.said, of.came),
     "jaccard": lambda of: rate(f"({of.said}) and ({of.came})", f"({of.said}) or ({of.came})"),
     "absolute": lambda of: _loss(of, squared=False),
     "squared": lambda of: _loss(of, squared=True),

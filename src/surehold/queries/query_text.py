@@ -13,6 +13,7 @@ from surehold.queries.cells import read_cells
 from surehold.queries.custom import read_custom
 from surehold.queries.derived import Rate, read_limit, read_rate
 from surehold.queries.differences import contrast_rates
+from surehold.queries.f1 import read_f1
 from surehold.queries.fit import read_fit
 from surehold.queries.groups import read_means
 from surehold.queries.lexer import LONGEST_QUERY, LONGEST_SELECTION, Kind
@@ -146,6 +147,7 @@ READERS: Mapping[str, Reader] = {
     "histogram": read_cells,
     "totals": read_cells,
     "rate": read_rate,
+    "f1": read_f1,
     "means": read_means,
     "auc": read_auc,
     "model_auc": _read_model_auc,

@@ -242,12 +242,13 @@ class Questions:
         """A query as the surprise guard asks it."""
         known = self._askings.get(_words(query))
         if known is not None:
-            return known if asked is None else replace(known, asked=asked)
+            return known if asked is None else replace(known, asked=asked)  # its menu checks it
         if not isinstance(query, Select):  # which sees to it by itself
             check_length(query)
         expected = asked or Expectation()
         with self._by_names(query):
             asking = self._ledger.surprise.ask_for(query, self._ledger.schema, expected)
+            asking.check_expected()
         self._ledger.check_registered(asking)
         if asked is None and isinstance(query, Statistical):  # asked most
             _keep(self._askings, _words(query), asking)

@@ -77,6 +77,16 @@ def rate(rows: list[Row]) -> float | None:
     return fmean(heavy) if heavy else None
 
 
+def f1(rows: list[Row]) -> float | None:
+    """By its definition, from precision and recall."""
+    both = sum(is_old(row) and is_heavy(row) for row in rows)
+    old, heavy = (sum(map(one, rows)) for one in (is_old, is_heavy))
+    if not old + heavy:
+        return None
+    precision, recall = both / max(old, 1), both / max(heavy, 1)
+    return 2 * precision * recall / (precision + recall) if both else 0.0
+
+
 def difference_of_rates(rows: list[Row]) -> float | None:
     ill = [is_old(row) for row in rows if row["ill"]]
     heavy = rate(rows)
@@ -134,6 +144,7 @@ VERDICTS = ("pass", "fail", "undecided", "not pass")
 OLD = "age > 50"
 DIFFERENCE = "difference(age > 50, bmi > 20)"
 RATE = "rate(age > 50, bmi > 20)"
+F1 = "f1(age > 50, bmi > 20)"
 RATES = f"difference(rate(age > 50, ill), {RATE})"
 
 
@@ -147,6 +158,7 @@ CASES = {
     "variance": Case("variance(bmi, 0, 50)", (0, 600, 1250), spread),
     "statistic": Case(sh.statistic("youth"), NUMBERS),
     "rate": Case(RATE, NUMBERS, rate),
+    "f1": Case(F1, NUMBERS, f1),
     "conditional mean": Case("rate(bmi, ill, 0, 50)", (0, 25, 50)),
     "coverage": Case(RATE, NUMBERS, rate, is_coverage=True),
     "mean among covered": Case("rate(bmi, ill, 0, 50)", (0, 25, 50), is_coverage=True),
@@ -164,6 +176,7 @@ CASES = {
     "gate": gate(OLD, "at_least", 0.5),
     "gate of a mean": gate("mean(bmi, 0, 50)", "at_most", 30),
     "gate of a rate": gate(RATE, "at_most", 0.3),
+    "gate of an f1": gate(F1, "at_least", 0.4),
     "gate of an area": gate("auc(age, ill)", "at_least", 0.5),
     "gate of a variance": gate("variance(bmi, 0, 50)", "at_least", 100),
     "gate of a difference": gate(DIFFERENCE, "at_least", 0.1),

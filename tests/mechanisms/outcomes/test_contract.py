@@ -370,6 +370,7 @@ def difference_interval(query: RateDifferenceAsking, asked: Asked, terms: Terms)
         "gate",
         "gate of a mean",
         "gate of a rate",
+        "gate of an f1",
         "gate of an area",
         "gate of a variance",
         "gate of a difference of rates",

@@ -195,6 +195,13 @@ class Asking(CheckedQuery):
         """Whether later questions may expect what it reports, so that it is kept as known."""
         return False
 
+    def check_expected(self) -> None:
+        """Raise InvalidInput if what is expected is nothing the query can give.
+
+        Before anything is charged: where no menu is made before the records are looked at, an error
+        would depend on them.
+        """
+
     @abstractmethod
     def menu(self, past: Past) -> dict[str, Any]:
         """What may come out, and all that its weights follow from, as the ledger keeps it."""

@@ -16,6 +16,7 @@ from surehold.mechanisms.outcomes.selections import SelectAsking
 from surehold.mechanisms.outcomes.tables import NumbersAsking, SharesAsking
 from surehold.mechanisms.outcomes.verdicts import GateAsking, LadderAsking
 from surehold.queries import (
+    F1,
     Auc,
     Charged,
     Contrast,
@@ -49,6 +50,7 @@ from surehold.queries.query_text import in_words_of
 from surehold.queries.statistical import Statistical
 
 _PLAIN = Expectation()
+_UNIT = Fraction(0), Fraction(1)
 _GATED = NumberAsking | RateAsking | DifferenceAsking | RateDifferenceAsking
 
 
@@ -75,6 +77,9 @@ def ask_for(query: Query, schema: Schema, asked: Expectation = _PLAIN) -> Asking
             ends = exact_number(query.low), exact_number(query.high)
             covers = is_coverage(query.given)
             return RateAsking(query.canonical, asked, sources, *ends, both.bits, is_coverage=covers)
+        case F1():
+            counted = tuple(_form(part, schema).source for part in query.jaccard.parts)
+            return RateAsking(query.canonical, asked, counted, *_UNIT, 0, is_f1=True)
         case RateDifference():
             each = Expectation(within=asked.within)
             plus, minus = (ask_for(part, schema, each) for part in query.parts)
@@ -83,8 +88,7 @@ def ask_for(query: Query, schema: Schema, asked: Expectation = _PLAIN) -> Asking
             return RateDifferenceAsking(query.canonical, asked, (plus, minus))
         case Auc() | ModelAuc():
             counted = tuple(_form(part, schema).source for part in query.parts)
-            ends = Fraction(0), Fraction(1)
-            return RateAsking(query.canonical, asked, counted, *ends, 0, is_area=True)
+            return RateAsking(query.canonical, asked, counted, *_UNIT, 0, is_area=True)
         case Select():
             return _selection(query, query.form(schema), asked)
         case GroupMeans():

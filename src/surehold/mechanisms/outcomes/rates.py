@@ -1,4 +1,4 @@
-"""Rates: numbers among the records that meet a condition, and areas under ROC curves.
+"""Rates: numbers among the records that meet a condition, areas under ROC curves, and F1.
 
 Surprise, section 3e: given which records meet the condition, their values are independent draws.
 So a cell of their number is reported first, and then a cell of the mean.
@@ -7,7 +7,7 @@ So a cell of their number is reported first, and then a cell of the mean.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from surehold.mechanisms.outcomes.base import (
 )
 from surehold.mechanisms.outcomes.numbers import choose_menu, grid_of, place, widened
 from surehold.queries import Source
+from surehold.queries.f1 import f1_of, jaccard_of
 from surehold.theory.surprise.claims.base import Statistic
 from surehold.theory.surprise.claims.chernoff import Chernoff
 from surehold.theory.surprise.claims.mixtures import HalfMixture
@@ -53,6 +54,9 @@ class RateAsking(Asking):
     meet the condition, and their number; for the area under a ROC curve the pairs in the right
     order, and the numbers of positives and of negatives. If its condition ``is_coverage``, that the
     side tables it reads have the record, all records are expected to meet it.
+
+    If it ``is_f1`` the mean is a Jaccard index. Menus, outcomes and :meth:`interval` are about that
+    mean; what is expected and reported, cells included, is the F1 that it comes to.
     """
 
     given: tuple[Source, ...]
@@ -61,6 +65,7 @@ class RateAsking(Asking):
     bits: int
     is_area: bool = False
     is_coverage: bool = False
+    is_f1: bool = False
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -79,6 +84,9 @@ class RateAsking(Asking):
         return 2
 
     # ------------------------------------------------------------------------------- menus
+
+    def check_expected(self) -> None:
+        given_number(self.asked, self.low, self.high)
 
     def menu(self, past: Past) -> dict[str, Any]:
         """The cells of the number of records; those of the mean follow from that number."""
@@ -118,24 +126,43 @@ class RateAsking(Asking):
     ) -> NumberMenu:
         """The menu of the mean, once the cell of the number of records is known."""
         number = menu["number"]
-        expected = given_number(self.asked, self.low, self.high)
-        within = self.asked.within
-        if within is None:
+        e = self._within
+        if e is None:
             e = half_cell(records, claim.level(t), not claim.is_once(t))
-        else:
-            e = within / (self.high - self.low)
         known, last = (
-            None if number[n] is None else {"cell": number[n]} for n in ("known", "last")
+            None if number[n] is None else {"cell": self._cell_of(number[n]).to_dict()}
+            for n in ("known", "last")
         )
         past = Past(t, claim, known, last, Fraction(number["doubt"]))
-        return choose_menu(self.asked, expected, e, past)
+        return choose_menu(self.asked, self._expected, e, past)
+
+    @property
+    def _expected(self) -> Fraction | None:
+        """What is expected of the mean, on [0, 1]."""
+        expected = given_number(self.asked, self.low, self.high)
+        return None if expected is None else self.place_of(expected)
+
+    @property
+    def _within(self) -> Fraction | None:
+        """Within what of the mean; an F1 is never further off than twice that."""
+        if self.asked.within is None:
+            return None
+        return self.asked.within / (2 if self.is_f1 else self.high - self.low)
+
+    def place_of(self, number: Fraction) -> Fraction:
+        """Which mean, on [0, 1], comes to a number on [0, 1] that is reported."""
+        return jaccard_of(number) if self.is_f1 and 0 < number < 1 else number
+
+    def _cell_of(self, reported: Mapping[str, Any]) -> Cell:
+        """The cell of the mean."""
+        cell = cell_of({"cell": reported})
+        return replace(cell, low=self.place_of(cell.low), high=self.place_of(cell.high))
 
     def suffices(self, recorded: Mapping[str, Any]) -> bool:
-        if self.asked.within is None or recorded["cell"] is None:
+        within = self._within
+        if within is None or recorded["cell"] is None:
             return True
-        e = self.asked.within / (self.high - self.low)
-        expected = given_number(self.asked, self.low, self.high)
-        known = known_menu(grid_of(expected, e), cell_of(recorded))
+        known = known_menu(grid_of(self._expected, within), self._cell_of(recorded["cell"]))
         return known.first == known.last
 
     def _records(self, t: int, menu: Mapping[str, Any]) -> RecordMenu:
@@ -201,6 +228,9 @@ class RateAsking(Asking):
                 found = fraction_interval(cell, t, claim.level(t))  # the number is known exactly
             else:
                 found = self.interval(cell, records, t, claim)
+            if self.is_f1:
+                cell = replace(cell, low=f1_of(cell.low), high=f1_of(cell.high))
+                found = Interval(f1_of(found.low), f1_of(found.high))
             body |= {
                 "cell": cell.to_dict(),
                 "value": scaled_value(cell.middle, self.low, self.high),

@@ -97,7 +97,8 @@ class GateAsking(Asking):
         limit = exact_number(self.limit)
         if isinstance(self.query, DifferenceAsking):
             return (limit + 1) / 2
-        return (limit - self.query.low) / (self.query.high - self.query.low)
+        threshold = (limit - self.query.low) / (self.query.high - self.query.low)
+        return self.query.place_of(threshold) if isinstance(self.query, RateAsking) else threshold
 
     def menu(self, past: Past) -> dict[str, Any]:
         expect = cast("Verdict | None", self.asked.expect)

@@ -7,7 +7,7 @@ const WORDS = new Set("and as between case cast else end false in is like not nu
 export const FUNCTIONS = {
   fraction: "condition", mean: "number, low, high", rate: "condition, group", difference: "question, question",
   gate: "question, at_least, limit", histogram: "column, column", totals: "number, low, high, column", means: "number, low, high, column",
-  auc: "score, condition", select: "highest, price, question, question", variance: "number, low, high", gini: "number, low, high",
+  auc: "score, condition", f1: "predicted, actual", select: "highest, price, question, question", variance: "number, low, high", gini: "number, low, high",
   kendall: "number, number", concordance: "number, number", abs: "number", sqrt: "number",
   floor: "number", ceil: "number", round: "number", least: "value, value", greatest: "value, value", coalesce: "value, value", nullif: "value, value",
   lower: "text", upper: "text", length: "text", starts_with: "text, 'start'", ends_with: "text, 'end'", contains: "text, 'part'",

@@ -12,7 +12,7 @@ import { answerRow } from "./rows.js";
 const PAGE = 50;
 const FILTERS = ["contains", "analyst", "kind", "from", "to", "round"];
 const STATE = ["entry", "before", "after", "order", ...FILTERS];
-const KINDS = ["fraction", "mean", "rate", "difference", "gate", "histogram", "means", "totals", "auc", "select", "accuracy", "loss", "improvement", "fit"];
+const KINDS = ["fraction", "mean", "rate", "difference", "gate", "histogram", "means", "totals", "auc", "f1", "select", "accuracy", "loss", "improvement", "fit"];
 const DAY = 86_400;
 
 export const title = "Transcript";
