@@ -92,6 +92,7 @@ def asks(draw: Any, *names: str) -> Asked:
         told = Terms(before, at, claim, 1, before.menu(Past(at, claim, None, None, BOOK.doubt)))
         body = told.body(dataset._data.exact(before.sources, at))
         assume(body["cell"] is not None)
+        body = {**body, "round": at}
         last, known = body, body if at == t else None
     menu = asking.menu(Past(t, claim, known, last, BOOK.doubt))
     return Asked(case, kind, Terms(asking, t, claim, 1, menu), list(exact))
@@ -114,7 +115,7 @@ def outcomes_of(terms: Terms) -> Iterator[Any]:
         case RateAsking():
             # The smaller of two classes has half of the records at most.
             most = max(t // 2, 1) if asking.is_area else t
-            known, records = menu["records"], asking._records(t)
+            known, records = menu["records"], asking._records(t, menu)
             cells = sorted(set(map(records.outcome, range(most + 1))))
             for cell in cells if known is None else [known]:
                 if not cell:
@@ -233,7 +234,7 @@ def report_weights(terms: Terms, outcome: Any) -> tuple[Fraction, ...]:
         return (read_menu(NumberMenu, menu).weight(outcome),)
     if isinstance(asking, RateAsking):
         records, *rest = outcome
-        listed = asking._records(terms.t)
+        listed = asking._records(terms.t, terms.menu)
         first = [] if menu["records"] is not None else [listed.weight(records)]
         assert terms.claim is not None
         at_least = listed.at_least(records)
@@ -283,7 +284,7 @@ def test_the_interval_of_a_rate_holds_for_every_number_of_records_in_its_cell(as
     assert claim is not None
     found = asking.among(asked.exact, t)
     records, *rest = asking.outcome(terms.menu, claim, t, asked.exact)
-    listed = asking._records(t)
+    listed = asking._records(t, terms.menu)
     assert listed.at_least(records) <= found.records
     assert bool(rest) == bool(found.records)
     if rest:
