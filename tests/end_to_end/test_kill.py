@@ -125,7 +125,7 @@ def test_killed_while_creating(step: str, after: bool, tmp_path: Path) -> None:
     ("step", "after", "times", "closed"),
     [
         ("enter succession", True, 1, False),
-        ("commit", True, 4, True),
+        ("commit", True, 6, True),
         ("name files", True, 2, True),
         ("scrub", False, 1, True),
     ],

@@ -39,7 +39,7 @@ QUERIES: dict[str, dict[str, dict[str, Any]]] = {
 }
 KINDS = [(guard, kind) for guard, queries in QUERIES.items() for kind in queries]
 BYTES = {"Content-Type": "application/octet-stream"}
-STREAMS = {("GET", "/metrics"), ("GET", "/v1/events")}
+STREAMS = {("GET", "/metrics"), ("GET", "/v1/events"), ("GET", "/v1/transcript.csv")}
 
 
 def closed(schema: Any) -> Any:

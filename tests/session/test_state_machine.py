@@ -204,7 +204,10 @@ class Machine(RuleBasedStateMachine):
 
     # ------------------------------------------------------------- tables, names, reservations
 
-    @precondition(lambda self: self.has_ids)
+    is_cut = False
+    """Whether a successor has the table without erased records, under its name."""
+
+    @precondition(lambda self: self.has_ids and not self.is_cut)
     @rule(fault=Faults, which=st.integers(0, 1))
     def keep_table(self, fault: str | None, which: int) -> None:
         """From then on there is more to ask; before, its name means nothing."""

@@ -291,6 +291,7 @@ class SurpriseMachine(Machine):
         taken = done.tables, set(done.questions), done.reservations, done.left_out
         assert taken == (("p",) * self.is_kept, named, tuple(reserved), ())
         self.path, self.history = place / "new", []
+        self.is_cut = self.is_cut or bool(erased and self.is_kept)
         self.model = Tally(n - erased, {}, before.spent)
         self.connect()
         assert self.ledger.reserved == reserved
