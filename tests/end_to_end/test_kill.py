@@ -17,7 +17,7 @@ from end_to_end.worker import COLUMNS, Load, Log, make, records
 from support.soak import length
 from surehold.server.tokens import TokenBook
 
-KILLS = length(6, full=100)
+KILLS = length(12, full=100)
 
 # What each operation comes by, in order (see worker.CRASH_POINTS).
 STEPS = {

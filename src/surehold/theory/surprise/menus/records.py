@@ -73,7 +73,7 @@ class RecordMenu:
 
 
 def likely_cells(k: int, before: int, t: int) -> tuple[int, int]:
-    """The cells that the k-th cell at the round ``before`` leads one to expect at round t.
+    """The cells that the k-th cell at round ``before`` leads one to expect (Surprise, section 4).
 
     They have the same share of the records, whichever number of the k-th cell it was.
     """
