@@ -83,6 +83,7 @@ function onStatus(status) {
 }
 
 async function route() {
+  if (state.isOut) return null; // the sign-in form stays, whatever is clicked
   const url = new URL(location.href);
   const hasPlans = !isSurprise(state.status);
   document.querySelector('header nav a[href$="/explore"]').hidden = !hasPlans;
