@@ -6,6 +6,8 @@ import re
 import polars as pl
 from playwright.sync_api import expect
 
+import surehold as sh
+from support.service import served
 from surehold.queries.calls import BUILDERS
 from surehold.queries.query_text import READERS
 
@@ -64,6 +66,40 @@ def test_groups_are_compared(clinic, open_page):
     expect(_button(page)).to_be_enabled()
     page.get_by_role("button", name="Write it").click()
     expect(page.get_by_label("Query")).to_have_value(re.compile("^difference"))
+
+
+def test_predictions_are_scored_and_compared(tmp_path, open_page):
+    """The service writes a metric down as a question, and the form asks that by names."""
+    rows = [{"who": i, "label": i % 3 == 0} for i in range(600)]
+    with sh.create(
+        tmp_path / "evals", beta=0.05, columns={"who": "int", "label": "bool"}, id="who"
+    ) as dataset:
+        dataset.append(rows)
+        for name, wrong in (("run-1", 7), ("run-2", 20)):
+            says = [{**row, "label": row["label"] ^ (row["who"] % wrong == 1)} for row in rows]
+            dataset.session().keep_table(says, name)
+    with served(tmp_path / "evals") as url:
+        page = open_page(f"{url}/ask")
+        page.get_by_role("button", name="run-1.label").wait_for()
+        page.get_by_role("button", name="Build it").click()
+        page.get_by_label("I want to know").select_option("how good predictions are")
+        page.get_by_label("Predictions").select_option("run-2")
+        page.get_by_label("Metric").select_option("accuracy")
+        page.get_by_label("Compare with").select_option("a limit: is it at least …")
+        page.get_by_label("Limit").fill("0.8")
+        expect(_preview(page)).to_have_text(re.compile(r"^gate\(.*run-2.*, at_least, 0\.8\)$"))
+        _button(page).click()
+        expect(page.locator(".asking .detail .answer-line")).to_contain_text("pass")
+        page.get_by_label("I want to know").select_option(
+            "how much better new predictions are than old ones"
+        )
+        page.get_by_label("New predictions").select_option("run-2")
+        page.get_by_label("Old predictions").select_option("run-1")
+        expect(_preview(page)).to_have_text(
+            'difference("run-2".label = label, "run-1".label = label)'
+        )
+        _button(page).click()
+        expect(page.locator(".asking .detail .answer-line")).to_contain_text("0.")
 
 
 def test_words_are_completed_by_keyboard(clinic, open_page):

@@ -60,9 +60,12 @@ def test_an_ask(tmp_path, guard) -> None:
     assert "no answer was returned" in said["hint"]
     assert said["answers"] == 0
     with sh.open(tmp_path / "root" / "data") as dataset:
+        spent = dataset._ledger.state.spent  # under surprise, nothing before the outcome is known
         assert len(charges(dataset)) == 1
+        assert spent > 0 or guard == "surprise"
         dataset.session().ask("age > 1", key="mine")
         assert len(charges(dataset)) == 1
+        assert dataset._ledger.state.spent == spent or guard == "surprise"  # charged once
         dataset.verify()
 
 

@@ -1,11 +1,11 @@
 // A form for people who would rather not write the language: what, of whom, compared with what.
 
 import { post } from "./api.js";
-import { fill, h } from "./dom.js";
+import { choice, fill, h } from "./dom.js";
 import { columnOf, isNumber, literalOf, nameOf } from "./language.js";
 
 const OPERATORS = { "=": "is", "<>": "is not", ">": "is more than", ">=": "is at least", "<": "is less than", "<=": "is at most" };
-const METRICS = ["accuracy", "precision", "recall", "f1", "brier", "auc", "mae"];
+const METRICS = { predictions: ["accuracy", "f1", "precision", "recall", "auc", "brier"], model: ["accuracy", "auc", "brier"] };
 const PRICE = 16; // of a selection under the noise guard, in answers
 
 let numbered = 0;
@@ -14,10 +14,6 @@ let numbered = 0;
 function field(label, input) {
   input.id ||= `built-${++numbered}`;
   return h("div", { class: "field" }, h("label", { for: input.id }, label), input);
-}
-
-function choice(options, attributes = {}) {
-  return h("select", attributes, Object.entries(options).map(([value, text]) => h("option", { value }, text)));
 }
 
 const text = (attributes = {}) => h("input", { autocomplete: "off", ...attributes });
@@ -84,14 +80,14 @@ export class Builder {
       share: "the share of records where …",
       ...(numbers.length > 0 && { mean: "the average of a number" }),
       ...(tables.length > 0 && { predictions: "how good predictions are" }),
-      ...(tables.length > 1 && { improvement: "whether new predictions are better than old ones" }),
+      ...(tables.length > 1 && { improvement: "how much better new predictions are than old ones" }),
       ...(models.length > 0 && { model: "how good a model is" }),
       best: "which of several conditions is met most often",
     });
     this.what = new Conditions(plain, "where");
     this.number = choice(named(numbers));
     [this.low, this.high] = [text({ inputmode: "decimal", value: "0" }), text({ inputmode: "decimal", value: "100" })];
-    this.metric = choice(named(METRICS));
+    this.metrics = Object.fromEntries(Object.entries(METRICS).map(([kind, names]) => [kind, choice(named(names))]));
     this.target = choice(named(Object.keys(plain)));
     this.table = choice(named(tables.map(({ name }) => name)));
     this.old = choice(named(tables.map(({ name }) => name).reverse()));
@@ -126,7 +122,7 @@ export class Builder {
         kind === "predictions" && field("Predictions", this.table),
         kind === "improvement" && [field("New predictions", this.table), field("Old predictions", this.old)],
         kind === "model" && [field("Model", this.model), this.features],
-        isScore && field("Metric", this.metric),
+        isScore && field("Metric", this.metrics[kind]),
         (isScore || kind === "improvement") && field("True value", this.target),
         kind === "best" && [field("Conditions, one on each line", this.candidates)],
       ),
@@ -148,7 +144,7 @@ export class Builder {
   async written() {
     const { kind, against } = { kind: this.kind.value, against: this.against.value };
     if (kind === "best") return this.best();
-    if (kind === "improvement") return `improvement(${this.right(this.table)}, ${this.right(this.old)})`;
+    if (kind === "improvement") return `difference(${this.right(this.table)}, ${this.right(this.old)})`;
     const asked = kind === "predictions" || kind === "model" ? await this.score() : this.plain(this.whom);
     if (!asked) return "";
     if (against === "group") return this.among.value === "some" && this.other.written ? `difference(${asked}, ${this.plain(this.other)})` : "";
@@ -183,11 +179,12 @@ export class Builder {
 
   /** A metric; the service writes it down as a question. */
   async score() {
-    const common = { metric: this.metric.value, target: nameOf(this.target.value) };
+    const common = { metric: this.metrics[this.kind.value].value, target: nameOf(this.target.value) };
     const features = [...this.features.querySelectorAll("input:checked")].map(({ value }) => nameOf(value));
     if (this.kind.value === "model" && features.length === 0) return "";
     const query = this.kind.value === "model" ? { ...common, model: this.model.value, features } : { ...common, table: this.table.value };
     const quote = await post("/v1/quote", { query });
-    return quote.display?.query ?? quote.query;
+    const named = Object.fromEntries(this.tables.map(({ table, name }) => [table, name]));
+    return quote.query.replace(/"(table:[0-9a-f]{64}):\w+"/g, (whole, table) => (table in named ? nameOf(named[table]) : whole));
   }
 }

@@ -47,6 +47,11 @@ export function table(caption, columns, rows) {
   );
 }
 
+/** A list to choose from: values and their texts. */
+export function choice(options, attributes = {}) {
+  return h("select", attributes, Object.entries(options).map(([value, text]) => h("option", { value }, text)));
+}
+
 /** A scrolling region that the keyboard can reach. */
 export function scroller(label, ...children) {
   return h("div", { class: "scroller", role: "region", "aria-label": label, tabindex: "0" }, children);

@@ -2,7 +2,7 @@
 
 import { download, get, pathOf } from "./api.js";
 import { details } from "./details.js";
-import { debounce, fill, h } from "./dom.js";
+import { choice, debounce, fill, h } from "./dom.js";
 import { count } from "./formatting.js";
 import { historyOf } from "./histories.js";
 import { refusalBox } from "./parts.js";
@@ -39,15 +39,14 @@ export class View {
   filters() {
     // Not by its bare name: a field named "contains" would hide the form's own method of that name.
     const input = (name, attributes = {}) => h("input", { name: `filter-${name}`, autocomplete: "off", ...attributes });
-    const choice = (name, options) => h("select", { name: `filter-${name}` }, options.map(([value, text]) => h("option", { value }, text)));
     this.fields = {
       contains: input("contains", { type: "search" }),
       analyst: input("analyst"),
-      kind: choice("kind", [["", "any"], ...KINDS.map((kind) => [kind, kind])]),
+      kind: choice({ "": "any", ...Object.fromEntries(KINDS.map((kind) => [kind, kind])) }, { name: "filter-kind" }),
       from: input("from", { type: "date" }),
       to: input("to", { type: "date" }),
       round: input("round", { inputmode: "numeric" }),
-      order: choice("order", [["", "newest first"], ["oldest", "oldest first"]]),
+      order: choice({ "": "newest first", oldest: "oldest first" }, { name: "filter-order" }),
     };
     const field = (name, label) => h("label", { class: "field" }, h("span", {}, label), this.fields[name]);
     const later = debounce(300, () => this.filter());
