@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ from surehold.queries.side_tables import split
 
 _MOST_BYTES = 1 << 28
 """What is remembered of tables beside records, in bytes."""
+_PART = 1 << 18
+"""Records that one thread sorts and looks up at a time."""
 _SEED = SystemBits().getrandbits(62)  # so that nobody can make two ids look the same
 _SECOND = 1 << 62
 
@@ -45,9 +48,8 @@ class TableRows:
     def __init__(self, frame: pl.DataFrame, id: str) -> None:
         ids = self._ids = frame.get_column(id)
         for seed in count(_SEED):  # texts are sorted by a hash, of which the next one may do
-            keys = keys_of(ids, seed)
-            order = np.argsort(keys.keys, kind="stable")
-            self.seed, self.keys = seed, Keys(*(part[order] for part in keys))
+            self.seed = seed
+            self.keys, order = sort_keys(keys_of(ids, seed))
             if not (self.keys.keys[1:] == self.keys.keys[:-1]).any():
                 break
         self._frame = cut_texts(frame[order])  # the language reads no more of a text
@@ -90,7 +92,7 @@ class Alignment:
     def __init__(self, most: int = _MOST_BYTES) -> None:
         self._most = most
         self._known: OrderedDict[str, Places] = OrderedDict()
-        self._order: tuple[Any, ...] | None = None
+        self._sorted: tuple[Any, list[tuple[Keys, Rows]]] | None = None
         self._lock = threading.Lock()
 
     def beside(
@@ -124,13 +126,17 @@ class Alignment:
 
     def _look_up(self, table: TableRows, ids: pl.Series, start: int) -> Places:
         of = (table.seed, ids.dtype, start, len(ids))
-        if self._order is None or self._order[0] != of:
-            # A hundred tables beside the same records need them sorted once.
-            keys = keys_of(ids.slice(start), table.seed)
-            order = np.argsort(keys.keys, kind="stable").astype(np.uint32)
-            self._order = (of, order, Keys(*(part[order] for part in keys)))
-        _, order, inorder = self._order
-        return place(inorder, order, table.keys)
+        with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+            if self._sorted is None or self._sorted[0] != of:
+                # A hundred tables beside the same records need them sorted once.
+                keys = keys_of(ids.slice(start), table.seed)
+                parts = (
+                    Keys(*(each[i : i + _PART] for each in keys))
+                    for i in range(0, max(len(keys.keys), 1), _PART)
+                )
+                self._sorted = (of, list(pool.map(sort_keys, parts)))
+            found = list(pool.map(lambda part: place(part[0], part[1], table.keys), self._sorted[1]))
+        return Places(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
 
 def keys_of(ids: pl.Series, seed: int) -> Keys:
@@ -139,6 +145,12 @@ def keys_of(ids: pl.Series, seed: int) -> Keys:
         return Keys(ids.hash(seed).to_numpy(), ids.hash(seed ^ _SECOND).to_numpy())
     numbers = ids.to_numpy()
     return Keys(numbers, numbers)
+
+
+def sort_keys(keys: Keys) -> tuple[Keys, Rows]:
+    """Return the keys in order, and where each of them was."""
+    order = np.argsort(keys.keys).astype(np.uint32)
+    return Keys(*(each[order] for each in keys)), order
 
 
 def place(ids: Keys, order: Rows, table: Keys) -> Places:

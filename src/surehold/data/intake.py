@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import polars as pl
 
 from surehold.data.content_hash import ContentHash
 from surehold.data.frames import rows_from
-from surehold.data.ids import IdFilter
+from surehold.data.ids import IdFilter, Records
 from surehold.data.records import Row
 from surehold.data.segments import RECORDS, SegmentWriter
 from surehold.data.sources import Batch, as_frame
@@ -28,6 +29,7 @@ class Intake:
         self._folder, self._ledger = folder, ledger
         self._incoming: list[Batch] = []
         self._waiting: list[Batch] = []  # and new
+        self._loader = ThreadPoolExecutor(1, "surehold-load")
         self._ids: IdFilter | None = None
         self._known = 0
         self._writer: SegmentWriter | None = None
@@ -48,10 +50,14 @@ class Intake:
         """The number of records that were passed over."""
         return self._known + (0 if self._ids is None else self._ids.known)
 
-    def compare_with(self, kept: pl.DataFrame) -> None:
-        """From now on pass over records that are among those ``kept``, by their ids."""
+    def compare_with(self, kept: Records) -> None:
+        """From now on pass over records that are among those ``kept``, by their ids.
+
+        Those are loaded while the first new ones are read.
+        """
         assert self._ledger.schema.id is not None
-        self._ids = IdFilter(self._ledger.schema.id, kept, self._frame)
+        loading = self._loader.submit(kept)
+        self._ids = IdFilter(self._ledger.schema.id, loading.result, self._frame)
 
     def take(self, batch: Batch) -> None:
         """Take more of them."""
@@ -71,7 +77,7 @@ class Intake:
     def recheck(self, more: pl.DataFrame) -> bool:
         """Pass over what others have added meanwhile as well; return whether anything was."""
         assert self._ids is not None
-        ids = IdFilter(self._ids.id, more, pl.DataFrame)
+        ids = IdFilter(self._ids.id, lambda: more, pl.DataFrame)
         rest = ids.take(self._frame())
         ids.check()
         if not ids.known:
@@ -83,9 +89,14 @@ class Intake:
         self.__dict__.pop("content", None)
         return True
 
+    @property
+    def is_large(self) -> bool:
+        """Whether they are written as segments."""
+        return self._writer is not None or self.count >= LARGE
+
     def small(self) -> list[Row] | None:
         """Return all rows, if they are few."""
-        if self._writer is not None or self.count >= LARGE:
+        if self.is_large:
             return None
         rows: list[Row] = []
         for batch in self._waiting:
@@ -105,6 +116,7 @@ class Intake:
 
     def close(self) -> None:
         """Remove the files that were not published."""
+        self._loader.shutdown()
         if self._writer is not None:
             self._writer.close()
 

@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -115,7 +116,7 @@ class RecordStore:
         size = 0
         if schema.id is not None:
             size = self._ledger.refresh().records
-            intake.compare_with(self.load_frame(size))
+            intake.compare_with(partial(self.load_frame, size))
         some = Sample()
         try:
             for batch in batches(source, schema, format):
@@ -187,7 +188,7 @@ class RecordStore:
     def _commit_by_id(self, intake: Intake, size: int, key: str | None) -> Addition:
         """Add the records with new ids; ``size`` is that of the data they were compared with."""
         ledger = self._ledger
-        if intake.small() is None:
+        if intake.is_large:
             intake.write(everything=True).finish()  # the long part, before others have to wait
         with ledger.writing() as draft:
             now = draft.state.records

@@ -54,11 +54,12 @@ class SegmentWriter:
         path = files.passing_name(self._folder)
         self._paths.append(path)
         self.count += frame.height
-        hashed = None if content is None else self._finisher.submit(content.take, frame)
+        jobs = [] if content is None else content.jobs(frame)
+        hashed = [self._finisher.submit(job) for job in jobs]
         with _report_failures():
             write_file(path, frame, self._fingerprint)
-        if hashed is not None:
-            hashed.result()
+        for column in hashed:
+            column.result()
         self._written.append(self._finisher.submit(_finish, path, frame.height))
 
     def frames(self) -> list[pl.DataFrame]:
