@@ -222,7 +222,16 @@ class SurpriseMachine(Machine):
             yield body["canonical"], body["round"], int(body["charge"])
 
 
-MACHINES = (Machine, SurpriseMachine)
+# Threads race: a mutant that is found by a race need not be found again when it is replayed.
+class WithoutRaces(Machine):
+    race = None
+
+
+class SurpriseWithoutRaces(SurpriseMachine):
+    race = None
+
+
+DETERMINISTIC = (WithoutRaces, SurpriseWithoutRaces)
 
 
 def run(machine: type[Machine], examples: int, steps: int, **more: Any) -> None:
@@ -254,21 +263,18 @@ def _touched_first(evaluator: Evaluator, due: Any) -> Any:
     return evaluator._exact(due, None)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", DETERMINISTIC)
 def test_the_machine_finds_evaluations_before_the_charge(monkeypatch, machine) -> None:
     monkeypatch.setattr(Evaluator, "known", _touched_first)
     with pytest.raises(AssertionError):
         run(machine, 25, 20, phases=[Phase.generate], report_multiple_bugs=False)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", DETERMINISTIC)
 def test_the_machine_finds_charges_that_are_made_twice(monkeypatch, machine) -> None:
     def answers_only(store: Store, questions: Any, real: Any = Store.find) -> Any:
         return real(store, questions)[0], {}
 
     monkeypatch.setattr(Store, "find", answers_only)
-    # Threads race, so that an example may fail in several ways: those come as a group.
-    with pytest.raises((AssertionError, sh.SureholdError, ExceptionGroup)) as caught:
+    with pytest.raises((AssertionError, sh.SureholdError)):
         run(machine, 25, 20, phases=[Phase.generate], report_multiple_bugs=False)
-    if isinstance(caught.value, ExceptionGroup):
-        assert caught.value.subgroup((AssertionError, sh.SureholdError)) is not None

@@ -17,7 +17,8 @@ from surehold.data.record_store import RecordStore
 from surehold.ledger.surprise_draft import asking_of_entry
 from surehold.queries import form_of
 
-CUSTODY = ("append", "check_ids", "text")  # the custodian compares ids, and verifies
+# The custodian compares ids, which appends load in a thread of their own, and verifies.
+CUSTODY = ("append", "check_ids", "load_frame", "text")
 READS = ("sums", "cell_sums", "pair_statistic", "frame")
 
 
