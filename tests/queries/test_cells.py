@@ -80,7 +80,6 @@ def test_the_form_of_a_histogram():
     assert (form.low, form.high, form.span, form.bits) == (0.0, 1.0, 1.0, 0)
     assert (form.price, form.slots, form.needs) == (2, 12, "statistical")
     assert form.source.cells == 12
-    assert form.source.is_sum
     assert form.source.weight is None
     assert form.source.columns == {"country", "smoker"}
     assert form.canonical == form.source.canonical == "histogram(country, smoker)"

@@ -36,7 +36,7 @@ def test_means(expression, bounds):
     low, high = bounds
     measure = measured(mean(written(expression), low=low, high=high))
     integers = [oracle.mean_integer(expression, low, high, row) for row in POOL]
-    assert 0 <= min(integers) <= max(integers) <= measure.steps
+    assert 0 <= min(integers) <= max(integers) <= 1 << measure.bits
     assert [engine.sums([measure], 0, 120) for engine in ENGINES] == [[sum(integers)]] * 3
 
 

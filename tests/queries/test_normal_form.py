@@ -33,8 +33,7 @@ from surehold.queries import (
     variance,
 )
 from surehold.queries import expressions as ex
-from surehold.queries.canonical import canonical
-from surehold.queries.normal_form import normal_form, recorded
+from surehold.queries.normal_form import canonical, normal_form, recorded
 from surehold.queries.parser import LARGEST_DEPTH, LARGEST_SIZE, parse
 from surehold.queries.writer import write
 
