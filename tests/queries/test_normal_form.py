@@ -17,6 +17,7 @@ from queries.generators import (
     written,
 )
 from queries.pools import POOL
+from support.soak import length
 from surehold.data.engines import PolarsEngine
 from surehold.queries import (
     Schema,
@@ -81,7 +82,7 @@ def check(expression, rows):
             assert counts_true or (one is None) == (two is None), (text, said, row)
 
 
-@settings(max_examples=300)
+@settings(max_examples=length(100, full=300))
 @given(
     st.one_of(booleans, deep_booleans),
     st.lists(records, min_size=1, max_size=8),
@@ -90,7 +91,7 @@ def test_booleans(expression, rows):
     check(expression, [*rows, *POOL[::7]])
 
 
-@settings(max_examples=200)
+@settings(max_examples=length(70, full=200))
 @given(st.one_of(numbers, deep_numbers), st.lists(records, min_size=1, max_size=8))
 def test_numbers(expression, rows):
     tree = parse(written(expression))
