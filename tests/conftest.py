@@ -1,6 +1,7 @@
 """Hypothesis profiles (`pytest --hypothesis-profile=NAME` picks another), and the command."""
 
 import fcntl
+import tempfile
 
 import pytest
 from hypothesis import settings
@@ -17,6 +18,14 @@ settings.register_profile("ci", derandomize=True, deadline=None, database=None, 
 settings.register_profile("search", deadline=None, max_examples=2000, print_blob=True)
 
 settings.load_profile("ci")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _temporary_folders_among_those_of_pytest(tmp_path_factory):
+    """`make test` has these in memory, where a commit does not wait for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
+        yield
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import surehold as sh
 from data.forms import FORMS
 from support.runtime import adaptive_plan
+from support.soak import length
 from surehold.data import intake, record_store, sources
 from surehold.queries import Schema
 
@@ -52,7 +53,7 @@ def tables(draw: st.DrawFn) -> tuple[Schema, list[dict[str, Any]]]:
     return Schema.of(columns), draw(st.lists(record, max_size=12))
 
 
-@settings(max_examples=120)
+@settings(max_examples=length(40, full=120))
 @given(
     table=tables(),
     forms=st.lists(st.sampled_from(EXACT), min_size=1, max_size=4),

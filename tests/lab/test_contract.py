@@ -124,12 +124,28 @@ DIFFICULT = {
 # ------------------------------------------------------------------------------- an analysis
 
 
+class Remembering(Population):
+    """Another population that works out once what the spy and the analysis both want to know."""
+
+    def __init__(self, inner):
+        self.features, self._inner = inner.features, inner
+        self._asked = self._truth = None
+
+    def draw(self, count, random):
+        return self._inner.draw(count, random)
+
+    def truth(self, questions):
+        if questions is not self._asked:
+            self._asked, self._truth = questions, self._inner.truth(questions)
+        return self._truth
+
+
 @lru_cache(maxsize=1)
 def world(attacker, setting):
     """A population and its records: the same for every defender, as in a contest."""
     random = np.random.default_rng([1, 1])
     population = attacker.population(setting, random)
-    return population, population.draw(setting.n, random)
+    return Remembering(population), population.draw(setting.n, random)
 
 
 def analyse(attacker, setting, guard_of):

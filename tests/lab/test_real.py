@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from support.soak import length
 from surehold.errors import InvalidInput, InvalidQuery, MissingExtra
 from surehold.lab import Agreements, Memberships, Votes, run
 from surehold.lab.real_data import KNOWN, NATURAL, natural_questions, population
@@ -34,6 +35,7 @@ ROWS = [
 ]
 TYPES = {"n": pl.Int64, "x": pl.Float64, "city": pl.String, "ill": pl.Boolean, "age": pl.Int64}
 TARGET = "age > 65"
+FLIGHT_FEATURES = length(512, full=2_000)
 
 
 def frame(rows=None):
@@ -228,7 +230,12 @@ def test_a_contest_can_be_played_on_them_also_in_another_process():
 
 @pytest.fixture(scope="module")
 def flights():
-    return population("flights", features=2_000, order="arrival")
+    return population("flights", features=FLIGHT_FEATURES, order="arrival")
+
+
+@pytest.fixture(scope="module")
+def flight_questions():
+    return natural_questions("flights")
 
 
 def flights_in_plain_python():
@@ -237,7 +244,9 @@ def flights_in_plain_python():
         return list(csv.DictReader(io.TextIOWrapper(archive.open("flights.csv"), "utf-8")))
 
 
-def test_flights_arrive_as_the_timetable_has_them_and_are_late_as_the_file_says(flights):
+def test_flights_arrive_as_the_timetable_has_them_and_are_late_as_the_file_says(
+    flights, flight_questions
+):
     def key(row):
         times = [int(row[name]) for name in ("year", "month", "day", "sched_dep_time")]
         return (*times, row["carrier"], int(row["flight"]), row["origin"], row["dest"])
@@ -246,24 +255,24 @@ def test_flights_arrive_as_the_timetable_has_them_and_are_late_as_the_file_says(
     late = [row["arr_delay"] not in ("", "NA") and float(row["arr_delay"]) > 15 for row in rows]
     assert len(rows) == 336_776
     assert flights.table.label.tolist() == late
-    [place] = [i for i, text in enumerate(natural_questions("flights")) if text == "origin = 'JFK'"]
+    [place] = [i for i, text in enumerate(flight_questions) if text == "origin = 'JFK'"]
     assert flights.table.feature(place).tolist() == [row["origin"] == "JFK" for row in rows]
 
 
-def test_natural_questions_of_flights_are_of_the_timetable_only():
-    columns = {question.split()[0] for question in natural_questions("flights")}
+def test_natural_questions_of_flights_are_of_the_timetable_only(flight_questions):
+    columns = {question.split()[0] for question in flight_questions}
     timetable = {"sched_dep_time", "sched_arr_time", "carrier", "flight", "origin", "dest"}
     assert columns == timetable | {"distance", "minute"}
 
 
 def test_coins_of_flights_are_fair_and_independent_of_each_other_and_of_the_label(flights):
-    made_up, size = np.arange(NATURAL, 2_000), len(flights.table)
+    made_up, size = np.arange(NATURAL, FLIGHT_FEATURES), len(flights.table)
     for questions in (Memberships(made_up), Agreements(made_up)):
         z = (flights.truth(questions) - 0.5) * 2 * np.sqrt(size)
         assert np.abs(z).max() < 5
         assert abs((z**2).mean() - 1) < 5 * np.sqrt(2 / len(z))
     # Were the coins of a record dependent, their number would vary by more or less than this.
-    weights = np.zeros(2_000, dtype=np.int32)
+    weights = np.zeros(FLIGHT_FEATURES, dtype=np.int32)
     weights[made_up] = 1
     scores = flights.table.scores(weights, slice(0, size))
     assert abs(scores.var() / len(made_up) - 1) < 5 * np.sqrt(2 / size)

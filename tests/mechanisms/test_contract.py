@@ -1,4 +1,4 @@
-"""One suite for every mechanism and every noise source, found by introspection."""
+"""One suite for every noise source, found by introspection; and what filters rest on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import surehold.mechanisms as package
 from support import noise_sources
 from surehold.errors import InvalidInput
 from surehold.lab import seeded_noise as seeded
-from surehold.mechanisms import SCALE, Mechanism, NoiseSource
+from surehold.mechanisms import SCALE, ClippedGaussian, NoiseSource
 
 MODULES = [
     import_module(module.name)
@@ -30,12 +30,7 @@ def classes_in(modules):
     }
 
 
-MECHANISMS = [
-    cls(sigma)
-    for cls in sorted(classes_in(MODULES), key=lambda cls: cls.__name__)
-    if issubclass(cls, Mechanism) and not inspect.isabstract(cls)
-    for sigma in (1e-6, 0.01, 3.0)
-]
+MECHANISMS = [ClippedGaussian(sigma) for sigma in (1e-6, 0.01, 3.0)]
 SOURCES = [
     cls() if cls in classes_in(MODULES) or cls is noise_sources.NoNoise else cls(1)
     for cls in sorted(classes_in([*MODULES, seeded, noise_sources]), key=lambda cls: cls.__name__)
@@ -45,7 +40,6 @@ ROUNDS = [1, 2, 3, 1000, 10**6, 10**12, 10**18]
 
 
 def test_introspection_finds_them():
-    assert {type(mechanism).__name__ for mechanism in MECHANISMS} >= {"ClippedGaussian"}
     names = {type(source).__name__ for source in SOURCES}
     assert names >= {"SystemNoise", "SeededNoise", "FastSeededNoise", "NoNoise"}
 
@@ -58,14 +52,14 @@ def test_a_charge_is_a_whole_number_above_0_that_falls(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
-@pytest.mark.parametrize("noise", [-(10**6) * SCALE, -SCALE, -1, 0, 1, SCALE, 10**6 * SCALE])
-def test_an_answer_is_a_double_from_0_to_1(mechanism, noise):
-    for round in ROUNDS:
-        for bits in (0, 1, 30):
-            for total in (0, 1, round << bits):
-                answer = mechanism.answer(total, bits, round, noise)
-                assert type(answer) is float
-                assert 0.0 <= answer <= 1.0
+def test_an_answer_is_a_double_from_0_to_1(mechanism):
+    for noise in (-(10**6) * SCALE, -SCALE, -1, 0, 1, SCALE, 10**6 * SCALE):
+        for round in ROUNDS:
+            for bits in (0, 1, 30):
+                for total in (0, 1, round << bits):
+                    answer = mechanism.noisy(total, round << bits, noise)
+                    assert type(answer) is float
+                    assert 0.0 <= answer <= 1.0
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
@@ -84,20 +78,12 @@ def test_the_smallest_round_is_the_first_that_fits(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
-def test_refuses_what_no_snapshot_can_be_without_repeating_the_sum(mechanism):
+def test_refuses_what_no_snapshot_can_be(mechanism):
     for round in (0, -1):
         with pytest.raises(InvalidInput, match="round"):
             mechanism.charge(round)
         with pytest.raises(InvalidInput, match="round"):
-            mechanism.answer(0, 0, round, 0)
-        with pytest.raises(InvalidInput, match="round"):
             mechanism.smallest_round(1, round, 10)
-    with pytest.raises(InvalidInput, match="bits"):
-        mechanism.answer(0, -1, 10, 0)
-    for total in (-98765, 98765):
-        with pytest.raises(InvalidInput, match="total") as caught:
-            mechanism.answer(total, 2, 10, 0)
-        assert "98765" not in str(caught.value)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: type(source).__name__)

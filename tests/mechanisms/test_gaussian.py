@@ -37,7 +37,7 @@ def test_an_answer_is_exact_until_it_is_a_double(sigma, snapshot, noise):
     round, bits, total = snapshot
     value = (on_grid(sigma, total, bits, round) + noise) * Fraction(sigma) / SCALE
     expected = float(min(max(value, Fraction(0)), Fraction(1)))
-    assert ClippedGaussian(sigma).answer(total, bits, round, noise) == expected
+    assert ClippedGaussian(sigma).noisy(total, round << bits, noise) == expected
 
 
 @given(SIGMAS, snapshots(), st.data())
@@ -65,7 +65,7 @@ def test_a_charge_is_the_formula_rounded_up(sigma, round):
 @given(SIGMAS, snapshots())
 def test_without_noise_the_answer_is_the_mean(sigma, snapshot):
     round, bits, total = snapshot
-    answer = ClippedGaussian(sigma).answer(total, bits, round, 0)
+    answer = ClippedGaussian(sigma).noisy(total, round << bits, 0)
     # Half a step of the grid and half a unit in the last place.
     slack = Fraction(sigma) / (2 * SCALE) + Fraction(1, 2**54)
     assert abs(Fraction(answer) - Fraction(total, round << bits)) <= slack
@@ -73,17 +73,17 @@ def test_without_noise_the_answer_is_the_mean(sigma, snapshot):
 
 def test_clipping():
     mechanism = ClippedGaussian(0.25)
-    assert mechanism.answer(1, 0, 2, 2 * SCALE) == 1.0
-    assert mechanism.answer(1, 0, 2, 2 * SCALE + 1) == 1.0
-    assert mechanism.answer(1, 0, 2, 10 * SCALE) == 1.0
-    assert mechanism.answer(1, 0, 2, -2 * SCALE) == 0.0
-    assert mechanism.answer(1, 0, 2, -99 * SCALE) == 0.0
-    assert mechanism.answer(1, 0, 2, -SCALE) == 0.25
+    assert mechanism.noisy(1, 2, 2 * SCALE) == 1.0
+    assert mechanism.noisy(1, 2, 2 * SCALE + 1) == 1.0
+    assert mechanism.noisy(1, 2, 10 * SCALE) == 1.0
+    assert mechanism.noisy(1, 2, -2 * SCALE) == 0.0
+    assert mechanism.noisy(1, 2, -99 * SCALE) == 0.0
+    assert mechanism.noisy(1, 2, -SCALE) == 0.25
 
 
 def test_unbiased_and_as_noisy_as_it_says():
     mechanism, draws = ClippedGaussian(0.01), FastSeededNoise(1).draw(40_000)
-    answers = np.array([mechanism.answer(123 << 20, 20, 400, z) for z in draws])
+    answers = np.array([mechanism.noisy(123 << 20, 400 << 20, z) for z in draws])
     assert abs(answers.mean() - 123 / 400) < 4 * 0.01 / 200
     assert answers.std() == pytest.approx(0.01, rel=0.015)
 
@@ -91,8 +91,8 @@ def test_unbiased_and_as_noisy_as_it_says():
 def test_numpys_numbers_do_not_overflow():
     mechanism, round = ClippedGaussian(np.float64(0.1)), 10**12
     assert mechanism.charge(np.int64(round)) == ClippedGaussian(0.1).charge(round)
-    given = (np.int64(10**15), np.int64(12), np.int64(round), 0)
-    assert mechanism.answer(*given) == mechanism.answer(*map(int, given))
+    given = (np.int64(10**15), np.int64(10**18), np.int64(3))
+    assert mechanism.noisy(*given) == mechanism.noisy(*map(int, given))
 
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, math.inf, math.nan])

@@ -6,9 +6,10 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.soak import length
 from surehold import InvalidInput, Plan, Unreachable, compare, plan
 from surehold.theory.certificates import CERTIFICATES
 
@@ -36,6 +37,7 @@ def test_the_three_questions_agree(batches, certificate):
     ]
 
 
+@settings(max_examples=length(30, full=100))
 @given(
     n0=st.integers(10, 10**7),
     growth=st.integers(1, 50),

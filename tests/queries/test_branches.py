@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from queries import oracle
 from queries.generators import COLUMNS, booleans, literal_texts, numbers, quoted, words, written
 from queries.pools import ENGINES, POOL, measured
+from support.soak import length
 from surehold.data.engines import polars_numbers
 from surehold.data.engines.polars_printer import PolarsPrinter
 from surehold.queries import Schema, fraction, histogram, mean, query_of
@@ -39,14 +40,14 @@ def is_plain(text):
     return isinstance(inner, Column) or (inner is text and isinstance(text, Text | Null))
 
 
-@settings(max_examples=300)
+@settings(max_examples=length(100, full=300))
 @given(st.one_of(readers, booleans))
 def test_no_text_is_chosen(expression):
     tree = measured(fraction(written(expression))).expression
     assert all(map(is_plain, texts_in(tree)))
 
 
-@settings(max_examples=200)
+@settings(max_examples=length(70, full=200))
 @given(readers)
 def test_the_value_is_the_same_on_every_record(expression):
     measure = measured(fraction(written(expression)))

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queries.generators import COLUMNS, booleans, deep_booleans, deep_numbers, numbers, written
+from support.soak import length
 from surehold.data.engines import PolarsEngine
 from surehold.errors import InvalidQuery
 from surehold.queries import Schema, fraction, mean, query_of
@@ -15,7 +16,7 @@ from surehold.queries.writer import write
 SCHEMA = Schema.of(COLUMNS)
 
 
-@settings(max_examples=300)
+@settings(max_examples=length(100, full=300))
 @given(st.one_of(booleans, deep_booleans, numbers, deep_numbers))
 def test_a_text_reads_back_as_the_same_tree(expression):
     tree = parse(written(expression))

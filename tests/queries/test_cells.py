@@ -22,6 +22,7 @@ from queries.generators import (
 )
 from queries.pools import measured
 from support.effort import calls_of
+from support.soak import length
 from surehold import open as open_dataset
 from surehold import plan
 from surehold.cli.create import _parse_column, create
@@ -80,7 +81,6 @@ def test_the_form_of_a_histogram():
     assert (form.low, form.high, form.span, form.bits) == (0.0, 1.0, 1.0, 0)
     assert (form.price, form.slots, form.needs) == (2, 12, "statistical")
     assert form.source.cells == 12
-    assert form.source.is_sum
     assert form.source.weight is None
     assert form.source.columns == {"country", "smoker"}
     assert form.canonical == form.source.canonical == "histogram(country, smoker)"
@@ -179,7 +179,7 @@ axes = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=length(100, full=300))
 @given(st.lists(axes, min_size=1, max_size=4), st.one_of(st.none(), numbers.map(written)))
 def test_canonical_text_reads_back(parts, value):
     query = histogram(*parts) if value is None else totals(value, low=-0.5, high=1e3, by=parts)
@@ -357,7 +357,7 @@ PIECES = ["histogram(", "totals(", "bins(", "bins", "in", "(", ")", ")", ",", ",
 PIECES += ["1", "0.5", "2", "1e3", "'NO'", "country", "age", "smoker", "true", "not", "and", "null"]
 
 
-@settings(max_examples=500)
+@settings(max_examples=length(180, full=500))
 @given(st.lists(st.sampled_from(PIECES), max_size=15).map(" ".join), st.booleans())
 def test_any_words(text, whole):
     with contextlib.suppress(InvalidQuery):

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from support.cases import case
 from support.effort import calls_of
+from support.soak import length
 from surehold.errors import InvalidQuery
 from surehold.queries import Charged, Schema, mean, query_of
 from surehold.queries.lexer import WORDS
@@ -315,7 +316,7 @@ def kept(make, text):
     return None
 
 
-@settings(max_examples=500)
+@settings(max_examples=length(180, full=500))
 @given(st.text())
 def test_any_text(text):
     refused_or_fine(text)
@@ -326,7 +327,7 @@ PIECES += ["(", ")", "(", ")", ",", "=", "<>", "<", ">=", "+", "-", "*", "/", "%
 PIECES += ["1", "0.5", "1e3", "'Oslo'", "'Os%'", '"age"', "fraction", "starts_with", "length", ";"]
 
 
-@settings(max_examples=1000)
+@settings(max_examples=length(350, full=1000))
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join))
 def test_any_words(text):
     refused_or_fine(text)

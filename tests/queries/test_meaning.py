@@ -15,13 +15,14 @@ from queries.generators import (
     written,
 )
 from queries.pools import ENGINES, POOL, engine_of, measured
+from support.soak import length
 from surehold.data.engines import PolarsEngine
 from surehold.queries import Schema, fraction, mean
 
 BOUNDS = [(0.0, 1.0), (10.0, 60.0), (-1e150, 1e150), (-0.1, 0.3), (0.0, 1e-150), (1e15, 1e15 + 3.0)]
 
 
-@settings(max_examples=250)
+@settings(max_examples=length(90, full=250))
 @given(st.one_of(deep_booleans, booleans), st.integers(0, 120), st.integers(0, 120))
 def test_fractions(expression, one, other):
     start, stop = min(one, other), max(one, other)
@@ -30,17 +31,17 @@ def test_fractions(expression, one, other):
     assert [engine.sums([measure], start, stop) for engine in ENGINES] == [[expected]] * 3
 
 
-@settings(max_examples=250)
+@settings(max_examples=length(90, full=250))
 @given(st.one_of(deep_numbers, numbers), st.sampled_from(BOUNDS))
 def test_means(expression, bounds):
     low, high = bounds
     measure = measured(mean(written(expression), low=low, high=high))
     integers = [oracle.mean_integer(expression, low, high, row) for row in POOL]
-    assert 0 <= min(integers) <= max(integers) <= measure.steps
+    assert 0 <= min(integers) <= max(integers) <= 1 << measure.bits
     assert [engine.sums([measure], 0, 120) for engine in ENGINES] == [[sum(integers)]] * 3
 
 
-@settings(max_examples=150)
+@settings(max_examples=length(60, full=150))
 @given(
     st.lists(booleans, max_size=3),
     st.lists(numbers, max_size=3),

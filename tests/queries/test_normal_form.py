@@ -17,6 +17,7 @@ from queries.generators import (
     written,
 )
 from queries.pools import POOL
+from support.soak import length
 from surehold.data.engines import PolarsEngine
 from surehold.queries import (
     Schema,
@@ -33,8 +34,7 @@ from surehold.queries import (
     variance,
 )
 from surehold.queries import expressions as ex
-from surehold.queries.canonical import canonical
-from surehold.queries.normal_form import normal_form, recorded
+from surehold.queries.normal_form import canonical, normal_form, recorded
 from surehold.queries.parser import LARGEST_DEPTH, LARGEST_SIZE, parse
 from surehold.queries.writer import write
 
@@ -82,7 +82,7 @@ def check(expression, rows):
             assert counts_true or (one is None) == (two is None), (text, said, row)
 
 
-@settings(max_examples=300)
+@settings(max_examples=length(100, full=300))
 @given(
     st.one_of(booleans, deep_booleans),
     st.lists(records, min_size=1, max_size=8),
@@ -91,7 +91,7 @@ def test_booleans(expression, rows):
     check(expression, [*rows, *POOL[::7]])
 
 
-@settings(max_examples=200)
+@settings(max_examples=length(70, full=200))
 @given(st.one_of(numbers, deep_numbers), st.lists(records, min_size=1, max_size=8))
 def test_numbers(expression, rows):
     tree = parse(written(expression))

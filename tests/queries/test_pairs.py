@@ -74,7 +74,6 @@ def test_forms():
     assert (form.low, form.high, form.span, form.bits, form.price) == (0, 0.5, 1, 0, 1)
     source = form.source
     assert isinstance(source, PairMeasure)
-    assert not source.is_sum
     assert (source.canonical, source.columns) == ("auc_pairs(x, ill)", {"x", "ill"})
     assert all(isinstance(operand, Column) and operand.holds for operand in source.operands)
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.soak import length
 from surehold.data.engines import PolarsEngine
 from surehold.data.made_up_records import MadeUp
 from surehold.data.time_columns import parse_times
@@ -268,7 +269,7 @@ MOMENTS = st.datetimes(timezones=st.none() | st.timezones())
 ISO = st.builds(lambda when, mark: when.isoformat(mark), MOMENTS, st.sampled_from("T "))
 
 
-@settings(max_examples=300)
+@settings(max_examples=length(100, full=300))
 @given(st.one_of(NEARLY, ISO, st.dates().map(str), st.text(max_size=12)))
 def test_texts_are_read_as_the_datetime_module_does(text):
     found = read_time(text)

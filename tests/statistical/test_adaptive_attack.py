@@ -18,7 +18,6 @@ Shown on static and on growing data, with exact binomial (Clopper-Pearson) bound
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,14 +29,14 @@ from surehold.theory.certificates import Width, get
 from surehold.theory.exposure import Schedule
 
 Floats = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.float32]
+Bytes = npt.NDArray[np.uint8]
 
 BETA = 0.2
 VOTES = 64
 REPEATS = 50
 RAW_REPEATS = 10
 HALF = 0.5  # the population value of every query here
-BLOCK = 500  # signs are drawn so many columns at a time, to need little memory
+BITS = (np.arange(256)[:, None] >> np.arange(8) & 1).astype(np.int64)  # a row for each byte
 
 
 @dataclass(frozen=True)
@@ -87,16 +86,13 @@ class Errors:
         return float(self.correlations[-VOTES:].max())
 
 
-def signs(rng: np.random.Generator, records: int, columns: int) -> Iterator[Signs]:
-    """x_j y of every record, by blocks of j: a fair sign times a fair sign is a fair sign."""
-    for start in range(0, columns, BLOCK):
-        shape = (records, min(BLOCK, columns - start))
-        drawn = np.frombuffer(rng.bytes(-(-shape[0] * shape[1] // 8)), dtype=np.uint8)
-        bits = np.unpackbits(drawn, count=shape[0] * shape[1]).reshape(shape)
-        block = bits.astype(np.float32)
-        block *= 2.0
-        block -= 1.0
-        yield block
+def signs(rng: np.random.Generator, records: int, columns: int) -> Bytes:
+    """x_j y of every record, eight signs to a byte: a fair sign times a fair sign is a fair sign.
+
+    What is added up over signs is then looked up, eight at a time.
+    """
+    rows = -(-columns // 8)
+    return np.frombuffer(rng.bytes(rows * records), dtype=np.uint8).reshape(rows, records)
 
 
 def answer(means: Floats, sigma: float, rng: np.random.Generator) -> Floats:
@@ -107,19 +103,19 @@ def answer(means: Floats, sigma: float, rng: np.random.Generator) -> Floats:
 def attack(design: Design, sigma: float, rng: np.random.Generator) -> Errors:
     """One analysis of one fresh sample, by an analyst who sees answers only."""
     n = design.rounds[-1]
-    score = np.zeros(n, dtype=np.float32)
+    score = np.zeros(n)
     correlations = []
     for t, count in zip(design.rounds, design.correlations, strict=True):
         # One record moves the mean by 1/t, against the variance of the answer: the best weight is
         # their quotient. It differs between rounds only.
         trust = 1.0 / (t * (sigma**2 + 0.25 / t))
-        for block in signs(rng, n, count):
-            # Sums of signs are whole numbers, which single precision holds exactly. And einsum
-            # rather than @, whose threads get in each other's way when tests run in parallel.
-            sums = np.einsum("ij->j", block[:t]).astype(np.float64)
-            answers = answer((1.0 + sums / t) / 2.0, sigma, rng)
-            weights = (trust * (answers - HALF)).astype(np.float32)
-            score += np.einsum("ij,j->i", block, weights)
+        for start, drawn in zip(range(0, count, 8), signs(rng, n, count), strict=True):
+            # The last byte may hold more signs than are asked about.
+            bits = BITS[:, : count - start]
+            positive = np.bincount(drawn[:t], minlength=256) @ bits
+            answers = answer(positive / t, sigma, rng)
+            weights = trust * (answers - HALF)
+            score += np.take((2 * bits - 1) @ weights, drawn)
             correlations.append(answers)
     # A tie counts half: then turning all signs round turns the vote round, and its mean is 1/2.
     vote_on_sample = float(np.mean((1.0 + np.sign(score)) / 2.0, dtype=np.float64))

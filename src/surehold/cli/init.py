@@ -177,8 +177,8 @@ def _ask(found: Survey, given: dict[str, Any], needed: list[str], as_json: bool)
 
 def _next_commands(folder: Path, found: Survey) -> list[str]:
     """Return a first question and, if a file needs options, how to append the next one."""
-    from surehold.queries.canonical import canonical  # loads numpy
     from surehold.queries.expressions import Column
+    from surehold.queries.normal_form import canonical  # loads numpy
 
     asked = [name for name in found.columns if name not in found.ids] or [*found.columns]
     numbers = [name for name in asked if found.columns[name] in ("int", "float")]

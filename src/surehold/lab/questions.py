@@ -205,8 +205,12 @@ def _score_laws(weights: Weights, chances: npt.NDArray[np.float64]) -> npt.NDArr
     laws = np.zeros((len(weights), 2 * top + 1))
     laws[:, top] = 1.0
     for column, chance in zip(weights.T, chances.tolist(), strict=True):
-        for weight in np.unique(column[column != 0]).tolist():
+        for weight in {*column.tolist()} - {0}:
             rows = laws[column == weight]
-            there, not_there = np.roll(rows, weight, axis=1), np.roll(rows, -weight, axis=1)
-            laws[column == weight] = chance * there + (1.0 - chance) * not_there
+            # The larger scores come from those with the feature if its weight is positive.
+            up, down = (chance, 1.0 - chance) if weight > 0 else (1.0 - chance, chance)
+            moved, size = np.zeros_like(rows), abs(weight)
+            moved[:, size:] = up * rows[:, :-size]
+            moved[:, :-size] += down * rows[:, size:]
+            laws[column == weight] = moved
     return laws

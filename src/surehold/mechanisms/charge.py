@@ -8,6 +8,7 @@ round 10**18 with sigma = 1 is still 6 * 10**21 units, so that rounding up costs
 from __future__ import annotations
 
 import math
+import operator
 from fractions import Fraction
 
 from surehold.errors import InvalidInput
@@ -47,6 +48,13 @@ def to_float(units: int) -> float:
     0.1
     """
     return units / _ONE
+
+
+def check_round(t: int) -> int:
+    """Return the size of a snapshot as a plain int, whose products never overflow, or raise."""
+    if t < 1:
+        raise InvalidInput("round", "a whole number of at least 1", t)
+    return operator.index(t)
 
 
 def _exactly(amount: Fraction | float) -> Fraction:

@@ -12,8 +12,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 from surehold.errors import InvalidInput
-from surehold.mechanisms.base import check_round
-from surehold.mechanisms.charge import UNIT_BITS, units_up
+from surehold.mechanisms.charge import UNIT_BITS, check_round, units_up
 from surehold.mechanisms.sampler import BitSource
 
 _DIGITS = 40  # with 128 bits: for 100 candidates undecided less than once in 10**29 times
@@ -84,13 +83,13 @@ class ExponentialMechanism:
 
         return units_up(Fraction(float(bounded_range_mu(self.epsilon))) ** 2)
 
-    def rate(self, round: int) -> float:
+    def rate(self, t: int) -> float:
         """r = epsilon t / 2, with ``P(excess loss > y) <= N exp(-r y)`` at round t; rounded down.
 
-        >>> ExponentialMechanism(epsilon=0.5).rate(round=100) <= 25.0
+        >>> ExponentialMechanism(epsilon=0.5).rate(100) <= 25.0
         True
         """
-        return math.nextafter(0.5 * self.epsilon * check_round(round), 0.0)
+        return math.nextafter(0.5 * self.epsilon * check_round(t), 0.0)
 
     def choose(self, losses: Sequence[int], denominator: int, bits: BitSource) -> int:
         """The index of the chosen candidate, where ``L_i = losses[i] / denominator``.

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from surehold.errors import InvalidInput
-from surehold.mechanisms.base import check_round
-from surehold.mechanisms.charge import units_up
+from surehold.mechanisms.charge import check_round, units_up
 from surehold.mechanisms.noise import SCALE
 
 _ROOM = 1.0 + 1e-9  # for the rounding of all coordinates to the grid
@@ -35,9 +34,9 @@ class GaussianVector:
         """
         return cls(2.0 * sigma * math.sqrt(steps / answers) * _ROOM, size)
 
-    def charge(self, round: int) -> int:
+    def charge(self, t: int) -> int:
         """The mu^2 of one mean, in units, rounded up."""
-        moved = Fraction(2) / (check_round(round) * Fraction(self.sigma))
+        moved = Fraction(2) / (check_round(t) * Fraction(self.sigma))
         grid = Fraction(math.isqrt(self.size) + 1, SCALE)
         return units_up((moved + grid) ** 2)
 

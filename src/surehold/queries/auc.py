@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 from surehold.errors import InvalidInput
 from surehold.queries.axes import Axis, read_axis
 from surehold.queries.base import Charged, NumberForm, Query, ScalarQuery, Source
-from surehold.queries.canonical import canonical
 from surehold.queries.cells import CellMeasure
 from surehold.queries.derived import (
     UNDETERMINED,
@@ -25,6 +24,7 @@ from surehold.queries.derived import (
 from surehold.queries.expressions import Expression, IsNull, Not
 from surehold.queries.model_queries import accuracy
 from surehold.queries.models import ModelMeasure, ModelScore, resolve_target
+from surehold.queries.normal_form import canonical
 from surehold.queries.pairs import PairStatistic
 from surehold.queries.parser import Parser, join
 from surehold.queries.schema import Schema
@@ -93,8 +93,6 @@ def divide_pairs(pairs: Reading, positive: Reading, negative: Reading) -> Readin
 @dataclass(frozen=True)
 class ModelPairs(Source):
     """As ``auc_pairs``, with the score that a model gives; see :class:`ModelMeasure`."""
-
-    is_sum: ClassVar[bool] = False
 
     measure: ModelMeasure
     canonical: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from surehold.formatting import shorten
 from surehold.queries.schema import Schema
@@ -17,12 +17,10 @@ Needs: TypeAlias = Literal["statistical", "low-sensitivity"]
 class Source:
     """What the data works out exactly: whole numbers over a snapshot, and a divisor.
 
-    ``canonical`` tells sources apart, given the columns. Where ``is_sum`` holds the numbers add up
-    over the records, so that what is known at one round serves the next.
+    ``canonical`` tells sources apart, given the columns.
     """
 
     canonical: str
-    is_sum: ClassVar[bool]
 
 
 @dataclass(frozen=True)

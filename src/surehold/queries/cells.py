@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any
 
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.axes import BETWEEN_AXES, MOST_CELLS, Axis, axis_of, read_axis, refuse_many
@@ -42,8 +42,6 @@ class CellMeasure(Source):
     The one is 1 or, for totals, that of the ``weight``, from 0 to 2^bits. Cells are numbered in C
     order over the axes, the last axis fastest, and "other" is the last of each.
     """
-
-    is_sum: ClassVar[bool] = True
 
     axes: tuple[Axis, ...]
     weight: Measure | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from surehold.checks import check_positive
 from surehold.errors import InvalidInput, InvalidQuery
@@ -59,8 +59,6 @@ class Declared(NamedTuple):
 @dataclass(frozen=True)
 class CustomMeasure(Source):
     """A registered statistic of a snapshot, as a unit from 0 to 1."""
-
-    is_sum: ClassVar[bool] = False
 
     name: str
     declared: Declared

@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.base import Query, ScalarQuery
-from surehold.queries.canonical import canonical
 from surehold.queries.expressions import Case, Expression, Number
+from surehold.queries.normal_form import canonical
 from surehold.queries.parser import Parser, join
 from surehold.queries.statistical import (
     Statistical,

@@ -13,7 +13,6 @@ from fractions import Fraction
 from functools import cached_property
 
 from surehold.queries.base import Query
-from surehold.queries.canonical import canonical
 from surehold.queries.derived import (
     UNDETERMINED,
     DerivedNumber,
@@ -25,6 +24,7 @@ from surehold.queries.derived import (
     up,
 )
 from surehold.queries.expressions import Expression
+from surehold.queries.normal_form import canonical
 from surehold.queries.parser import Parser, join
 from surehold.queries.statistical import Statistical, build
 from surehold.queries.writer import write

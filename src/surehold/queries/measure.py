@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from surehold.queries.base import Source
 from surehold.queries.cost import cost
@@ -22,8 +21,6 @@ class Measure(Source):
     in doubles, which lies in [0, 2^bits]; where x is null it gives 0, as for x = low.
     ``canonical`` tells measures apart, given the columns.
     """
-
-    is_sum: ClassVar[bool] = True
 
     kind: str
     expression: Expression
@@ -46,11 +43,6 @@ class Measure(Source):
         """Units of work for each record: :mod:`surehold.queries.cost`."""
         return cost(self.expression)
 
-    @property
-    def steps(self) -> int:
-        """The largest integer a record can give."""
-        return 1 << self.bits
-
 
 @dataclass(frozen=True)
 class Contrast(Source):
@@ -59,8 +51,6 @@ class Contrast(Source):
     ``plus - minus + t 2^bits`` over ``t 2^(bits + 1)`` is (x - y + 1) / 2 for means x and y in
     [0, 1]: a record counts for something from 0 to 2^(bits + 1), so the sensitivity is 1/t.
     """
-
-    is_sum: ClassVar[bool] = True
 
     plus: Source
     minus: Source

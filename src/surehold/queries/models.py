@@ -62,8 +62,6 @@ class ModelMeasure(Source):
     2^bits for a record.
     """
 
-    is_sum: ClassVar[bool] = True
-
     metric: Metric
     model: Model
     features: Schema
@@ -213,8 +211,6 @@ class Improvement(ScalarQuery):
 @dataclass(frozen=True)
 class Discordance(Source):
     """On how many records exactly one of two accuracies counts: only the first, only the second."""
-
-    is_sum: ClassVar[bool] = True
 
     bits: ClassVar[int] = 0
     plus: ModelMeasure

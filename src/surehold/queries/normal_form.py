@@ -64,6 +64,16 @@ def normal_form(node: Expression, counts_true: bool = False) -> Expression:
     return found if _is_within_limits(found) else node
 
 
+def canonical(expression: Expression, counts_true: bool = False) -> str:
+    """The canonical text: one for all ways to write an expression.
+
+    >>> from surehold.queries.parser import parse
+    >>> canonical(parse("NOT((a)!=1.50) AND b  BETWEEN 1 and (2+c)*3"))
+    'a = 1.5 and b <= (c + 2) * 3 and b >= 1'
+    """
+    return write(normal_form(expression, counts_true))
+
+
 def _is_within_limits(node: Expression) -> bool:
     # No tree is deeper than it is large, and most are small.
     return node.size <= LARGEST_DEPTH or (node.size <= LARGEST_SIZE and node.depth <= LARGEST_DEPTH)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, Literal, cast
 
 from surehold.queries.base import NumberForm, ScalarQuery, Source
-from surehold.queries.canonical import canonical
 from surehold.queries.checker import check_types
 from surehold.queries.expressions import Expression, Type
 from surehold.queries.measure import GRID_BITS
+from surehold.queries.normal_form import canonical
 from surehold.queries.parser import Parser
 from surehold.queries.schema import Schema
 from surehold.queries.statistical import build, check_bounds, read_bounds
@@ -46,8 +46,6 @@ class PairMeasure(Source):
     ``operands`` are checked expressions. Where there are ``bounds`` the one operand is cut off
     there and put on a mean's grid of 2^GRID_BITS steps.
     """
-
-    is_sum: ClassVar[bool] = False
 
     kind: PairKind
     operands: tuple[Expression, ...]

@@ -13,11 +13,11 @@ from typing import Any, Literal, TypeVar
 from surehold.checks import check_number
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.base import NumberForm, Query, ScalarQuery
-from surehold.queries.canonical import canonical
 from surehold.queries.checker import check_types
 from surehold.queries.expressions import LARGEST, Expression, Type
 from surehold.queries.lexer import LONGEST_QUERY
 from surehold.queries.measure import GRID_BITS, Contrast, Measure
+from surehold.queries.normal_form import canonical
 from surehold.queries.parser import Parser, parse
 from surehold.queries.schema import Schema
 from surehold.queries.writer import number, write

@@ -25,6 +25,7 @@ from queries.generators import (
 from queries.pools import POOL, engine_of
 from support.engines import ROWS, filled
 from support.engines import SCHEMA as CONTRACT_SCHEMA
+from support.soak import length
 from surehold.data.engines import PolarsEngine, polars_arrays, polars_cells
 from surehold.data.engines import polars_texts as texts_of_polars
 from surehold.errors import InvalidInput, InvalidQuery
@@ -129,7 +130,7 @@ weights = st.one_of(
 ENGINES = [engine_of(POOL), engine_of(POOL, (1, 2, 60, 61)), engine_of(POOL, (40,), True)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=length(100, full=300))
 @given(st.lists(axes, min_size=1, max_size=3), weights, st.integers(0, 120), st.integers(0, 120))
 def test_sums_of_any_range(found, weight, one, other):
     start, stop = min(one, other), max(one, other)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from support.soak import length
 from surehold.errors import InvalidInput
 from surehold.theory.surprise.claims import betting
 from surehold.theory.surprise.claims.base import Statistic, exact_value, rejects
@@ -160,7 +161,7 @@ def test_chernoff(observed, p):
     assert_close(Chernoff(Fraction(count, t), t), p, expected)
 
 
-@quick(max_examples=200)
+@quick(max_examples=length(70, full=200))
 @given(counts(most=10**6), probabilities)
 def test_exact_tails_are_below_chernoff(observed, p):
     """So their intervals are inside."""

@@ -12,6 +12,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import assume, example, given, settings
 
+from support.soak import length
 from surehold.errors import InvalidInput
 from surehold.theory.surprise.claims.binomial import BinomialTail
 from surehold.theory.surprise.claims.mixtures import CentredMixture
@@ -67,7 +68,7 @@ def menus(draw) -> NumberMenu:
     return known_menu(grids(draw), known)
 
 
-@quick(max_examples=300)
+@quick(max_examples=length(100, full=300))
 @given(menus(), means)
 @example(expected_menu(Fraction(1, 2), Fraction(1, 20), Fraction(999, 1000)), Fraction(1, 2))
 def test_numbers(menu, x):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
-from math import comb, factorial, floor, prod
+from math import comb, factorial, floor, lcm, prod
 
 import pytest
 
@@ -71,19 +71,29 @@ def largest_miss(
     def chance(mask: int) -> int:
         return sum(x for i, x in enumerate(chances) if mask >> i & 1)
 
+    # Weights so far are whole numbers over ``unit``, which every product of them divides.
+    unit = lcm(*(w.denominator for pair in weights for w in pair)) ** depth
+
     @cache
-    def best(alive: int, weight: Fraction, left: Fraction, steps: int) -> int:
+    def level(share: Fraction, weight: int) -> int:
+        return floor(beta * share * (Fraction(weight, unit) if counts_spent else 1) * total)
+
+    @cache
+    def best(alive: int, weight: int, left: Fraction, steps: int) -> int:
         if not steps or not alive:
             return 0
         found = 0
         for share in {left, left / 2} - {Fraction(0)}:
-            level = floor(beta * share * (weight if counts_spent else 1) * total)
+            most = level(share, weight)
             rest = left - share if shares_add_up else left
             for event in subsets(alive):
-                if chance(event) <= level:
+                if chance(event) <= most:
                     later = best(alive & ~event, weight, rest, steps - 1)
                     found = max(found, chance(event) + later)
-        for one, two in [(weight * one, weight * two) for one, two in weights]:
+        if steps == 1:  # the answer to a question would come too late for a claim
+            return found
+        for one, two in pairs:
+            one, two = weight * one // unit, weight * two // unit
             for part in subsets(alive):
                 other = alive & ~part
                 if other:
@@ -91,8 +101,9 @@ def largest_miss(
                     found = max(found, later)
         return found
 
+    pairs = [(int(one * unit), int(two * unit)) for one, two in weights]
     total = sum(chances)
-    return Fraction(best((1 << len(chances)) - 1, Fraction(1), Fraction(1), depth), total)
+    return Fraction(best((1 << len(chances)) - 1, unit, Fraction(1), depth), total)
 
 
 COINS = (1,) * 8
@@ -161,11 +172,14 @@ def largest_miss_with_blocks(
     analyst has one claim in all, and chooses its block when it is made.
     """
     size = len(POINTS)
+    unit = 6**depth  # weights so far are whole numbers over it: all are halves and thirds
 
     @cache
-    def best(
-        alive: int, spent: tuple[Fraction, Fraction], left: tuple[bool, bool], steps: int
-    ) -> int:
+    def level(block: int, spent: int) -> int:
+        return floor(beta * u[block] * Fraction(spent, unit) * size)
+
+    @cache
+    def best(alive: int, spent: tuple[int, int], left: tuple[bool, bool], steps: int) -> int:
         if not steps or not alive:
             return 0
         found = 0
@@ -173,14 +187,19 @@ def largest_miss_with_blocks(
             if not left[block]:
                 continue
             rest = (False, False) if one_share else (left[0] and block != 0, left[1] and block != 1)
-            level = floor(beta * u[block] * spent[block] * size)
+            most = level(block, spent[block])
             for event in events:
-                if event.bit_count() <= level:
+                if event.bit_count() <= most:
                     later = best(alive & ~event, spent, rest, steps - 1)
                     found = max(found, (event & alive).bit_count() + later)
+        if steps == 1:  # the answer to a question would come too late for a claim
+            return found
         for reads_second, maps in ((False, FIRST_ONLY), (True, list(subsets(alive)))):
             for pair in WEIGHTS[:3]:
-                one, two = ((spent[0] * w, spent[1] * (w if reads_second else 1)) for w in pair)
+                one, two = (
+                    (int(spent[0] * w), int(spent[1] * w) if reads_second else spent[1])
+                    for w in pair
+                )
                 for part in maps:
                     inside, outside = alive & part, alive & ~part
                     if inside and outside:
@@ -188,8 +207,7 @@ def largest_miss_with_blocks(
                         found = max(found, later + best(outside, two, left, steps - 1))
         return found
 
-    start = (Fraction(1), Fraction(1))
-    return Fraction(best((1 << size) - 1, start, (True, True), depth), size)
+    return Fraction(best((1 << size) - 1, (unit, unit), (True, True), depth), size)
 
 
 @pytest.mark.parametrize("beta", [Fraction(2, 3), Fraction(1, 3)])

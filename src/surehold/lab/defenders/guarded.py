@@ -97,7 +97,7 @@ class PlanGuard(Guard):
         totals = view.counts(questions[:count], slice(0, at)).tolist()
         given = np.empty((3, count))
         for place, (total, noise) in enumerate(zip(totals, self._noise.draw(count), strict=True)):
-            value = mechanism.answer(total, 0, at, noise)
+            value = mechanism.noisy(total, at, noise)
             bounds = policy.widths.bounds(value, 0.0, 1.0, 0)
             given[:, place] = value, bounds.low, bounds.high
         return Replies(*given).then(Replies.refusals(len(questions) - count))
