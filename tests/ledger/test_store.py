@@ -154,6 +154,35 @@ def test_threads_of_one_connection_take_turns(store) -> None:
         before = entry.hash
 
 
+def test_the_first_look_at_synonyms_holds_no_lock_but_that_of_the_store(store, path) -> None:
+    """A quote holds the lock of the store when it comes to look; an ask does not."""
+    loading, held = threading.Event(), threading.Event()
+
+    class Slow(Store):
+        def synonyms(self) -> dict[bytes, bytes]:
+            loading.set()
+            held.wait(0.2)  # unless the lock is held meanwhile, as it should be
+            return super().synonyms()
+
+    reader = Slow(path, reading=True)
+
+    def quote() -> None:
+        assert loading.wait(10)
+        with reader.lock:
+            held.set()
+            reader.earlier([b"any"])
+
+    works = (lambda: reader.earlier([b"any"]), quote)
+    threads = [threading.Thread(target=work, daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert held.is_set()
+    assert not any(thread.is_alive() for thread in threads)
+    reader.close()
+
+
 def test_a_full_disk_is_told_plainly_and_nothing_changes(store) -> None:
     filled(store, 1)
     [pages] = store._connection.execute("PRAGMA page_count").fetchone()

@@ -333,6 +333,11 @@ class Draft(View):
             if key not in answers or answers[key].seq < charge.seq  # which asks for more
         }
 
+    @property
+    def adds_only_answers(self) -> bool:
+        """Whether nothing is new but answers, and charges for them."""
+        return all(entry.kind in ("answer", "charge") for entry in self._added)
+
     # ----------------------------------------------------------------------------- the end
 
     def flush(self) -> None:

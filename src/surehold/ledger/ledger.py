@@ -44,6 +44,7 @@ class Ledger(View):
         self.folder = folder
         self._clock = clock
         self._in_doubt = False  # whether the last commit is there
+        self._edition = 0
         self._spending: dict[str, Spent] = {}  # of analysts who were charged since the last reload
         self._names: Names | None = None  # until they are needed, or have changed
         self._writer = Store(folder / FILE)  # it brings an older database up to date, if need be
@@ -120,6 +121,21 @@ class Ledger(View):
             return self.state
 
     @property
+    def edition(self) -> int | None:
+        """A number that changes with whatever decides how a recorded answer is found and shown.
+
+        Answers under noise do not change it: the first answer to a question stays. None if that
+        can't be said without waiting for another thread, or before the next :meth:`refresh`.
+        """
+        if not self.store.lock.acquire(blocking=False):
+            return None
+        try:
+            is_present = not self._in_doubt and self.store.last() == self._head.seq
+            return self._edition if is_present else None
+        finally:
+            self.store.lock.release()
+
+    @property
     def names(self) -> Names:
         """The names of questions, read once: every answer is shown under its name."""
         with self.store.lock:
@@ -156,6 +172,7 @@ class Ledger(View):
                     self.filter = draft.filter.commit()
                     self._spending |= draft.spending
                     self._names = None if draft.new_names else self._names
+                    self._edition += self.rules.guard != "noise" or not draft.adds_only_answers
                     self.reserved = draft.reserved
                     self._witness.write(self._head)
 
@@ -228,6 +245,7 @@ class Ledger(View):
         self.reserved = reservations_of(store.of_kind("reserve"))
         self._spending.clear()
         self._names = None
+        self._edition += 1
 
     @property
     def _draft(self) -> type[Draft]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, cast
 
 from surehold.errors import LedgerCorrupt
@@ -127,13 +127,17 @@ class QuestionIndex(EntryTable):
 
     def earlier(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """The keys of the same questions, or of their claims, in the words of earlier versions."""
-        if not keys or not self._synonyms:
+        if not keys:
             return {}
-        return {key: self._synonyms[key] for key in keys if key in self._synonyms}
+        synonyms = self._synonyms
+        if synonyms is None:
+            # With this lock and no other, as `cached_property` has one: callers may hold this.
+            with self.lock:
+                synonyms = self._synonyms = self.synonyms()
+        return {key: synonyms[key] for key in keys if key in synonyms}
 
-    @cached_property
-    def _synonyms(self) -> dict[bytes, bytes]:
-        return self.synonyms()  # a migration fills the table, and nothing is added to it
+    _synonyms: dict[bytes, bytes] | None = None
+    """What :meth:`synonyms` returns: a migration fills the table, and nothing is added to it."""
 
     def synonyms(self) -> dict[bytes, bytes]:
         """All keys that stand for keys of earlier versions."""

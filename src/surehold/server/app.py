@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import cached_property
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -13,6 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from surehold import __version__
 from surehold.server.auth import GuardedRoute
@@ -62,6 +64,29 @@ def application() -> FastAPI:
     return app
 
 
+class _Application(FastAPI):
+    """FastAPI's, which calls direct routes without comparing the address with all others."""
+
+    parts: Sequence[APIRouter] = ()
+
+    @cached_property
+    def _direct(self) -> Mapping[str, Callable[[Request], Awaitable[Response]]]:
+        routes = (route for part in self.parts for route in part.routes)
+        found = (one for one in routes if isinstance(one, GuardedRoute) and one.is_direct)
+        return {route.path: route.get_route_handler() for route in found}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        if scope["type"] == "http" and scope["method"] == "POST":
+            path = scope["path"].removeprefix(scope.get("root_path", ""))
+            handle = self._direct.get(path)
+            if handle is not None:
+                response = await handle(Request(scope, receive, send))
+                await response(scope, receive, send)
+                return
+        await super().__call__(scope, receive, send)
+
+
 def front(host: Host) -> FastAPI:
     """Build the application at the root of a server with several datasets."""
     app = assemble((health, datasets.router, page.front))
@@ -80,7 +105,7 @@ def assemble(
         async with alive or nullcontext():
             yield
 
-    app = FastAPI(
+    app = _Application(
         title="Surehold",
         version=__version__,
         description=_ABOUT,
@@ -89,7 +114,7 @@ def assemble(
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.parts = parts
+    app.parts = parts
     for part in parts:
         app.include_router(part)
     for kind in (HTTPException, RequestValidationError, Exception):
@@ -109,7 +134,7 @@ async def _respond(request: Request, error: Exception) -> Response:
 
 def _methods(request: Request) -> list[str]:
     """Return all methods of an address: each of its routes knows only its own."""
-    parts: Sequence[APIRouter] = request.app.state.parts
+    parts: Sequence[APIRouter] = request.app.parts
     path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     routes = (route for part in parts for route in part.routes if isinstance(route, APIRoute))
     matching = (route for route in routes if route.path_regex.match(path))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import time
-import uuid
+from collections.abc import Iterable
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from surehold.server.auth import SITE
@@ -16,6 +16,8 @@ from surehold.session.release import slot_after
 
 TOOL = "surehold.tool"
 """Where a request's scope names the tool that was called, and the outcome."""
+
+_OURS = {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
 
 logger = logging.getLogger("surehold.server")
 
@@ -31,18 +33,13 @@ class Front:
         if scope["type"] != "http":
             await self._inside(scope, receive, send)
             return
-        began, number, status = time.monotonic(), uuid.uuid4().hex[:16], 0
+        began, number, status = time.monotonic(), secrets.token_hex(8), 0
 
         async def send_noted(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers.update({**HEADERS, "X-Request-Id": number})
-                if "cache-control" not in headers:
-                    # Files with a tag are revalidated, and sent only if they changed.
-                    kept = "no-cache" if "etag" in headers else "no-store"
-                    headers["Cache-Control"] = kept
+                message = {**message, "headers": _with_ours(message["headers"], number)}
             await send(message)
 
         try:
@@ -78,6 +75,16 @@ class Front:
         if TOOL in scope:
             line |= dict(zip(("tool", "outcome"), scope[TOOL], strict=True))
         return line
+
+
+def _with_ours(headers: Iterable[tuple[bytes, bytes]], number: str) -> list[tuple[bytes, bytes]]:
+    theirs = [header for header in headers if header[0] not in _OURS]
+    names = {name for name, _ in theirs}
+    ours = [*_OURS.items(), (b"x-request-id", number.encode())]
+    if b"cache-control" not in names:
+        # Files with a tag are revalidated, and sent only if they changed.
+        ours.append((b"cache-control", b"no-cache" if b"etag" in names else b"no-store"))
+    return theirs + ours
 
 
 def _method(scope: Scope) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +36,7 @@ from surehold.session import (
 MOST_QUERIES = 10_000
 """The most queries of one request."""
 _MOST_SESSIONS = 1000
+_MOST_KEPT, _LONGEST_KEPT = 4096, 1 << 13
 INCOMING = "incoming"
 """Where the bodies of appends are spooled."""
 
@@ -55,6 +56,30 @@ class Me(Shown):
     guard: str
 
 
+class RecordedAnswers:
+    """Recorded answers as they were sent, to be sent again without looking for them.
+
+    An answer counts for one edition of its dataset: whatever may change it begins another one.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._kept: dict[Hashable, tuple[int, bytes]] = {}
+
+    def find(self, asked: Hashable) -> bytes | None:
+        """Return what was sent when just this was asked before, if it is still right."""
+        kept = self._kept.get(asked)
+        return kept[1] if kept is not None and kept[0] == self._dataset.edition else None
+
+    def keep(self, asked: Hashable, content: bytes, edition: int | None) -> None:
+        """Keep what was found between a look at this edition and now."""
+        if edition is not None and edition == self._dataset.edition:
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            if len(content) <= _LONGEST_KEPT:
+                self._kept[asked] = edition, content
+
+
 class Service:
     """One dataset and its callers. All methods but ``verify`` may be called from any thread."""
 
@@ -71,6 +96,7 @@ class Service:
         self.limits = limits or Limits(self.settings)
         self.incoming = dataset.path / INCOMING
         self._sessions: dict[tuple[str, float | None], Session] = {}
+        self.recorded = RecordedAnswers(dataset)
         self.shelving = threading.Lock()
         self._lock = threading.Lock()
         self._verifying: asyncio.Future[Verification] | None = None

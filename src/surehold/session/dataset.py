@@ -96,6 +96,14 @@ class Dataset(Overview):
         """The number of the last entry of the ledger: it rises with whatever happens."""
         return self._ledger.store.last()
 
+    @property
+    def edition(self) -> int | None:
+        """A number that stays the same as long as recorded answers are found and shown the same.
+
+        None if that can't be said without waiting.
+        """
+        return self._ledger.edition
+
     def __repr__(self) -> str:
         return f"<dataset {self.path.name!r}>"
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Hashable
 from typing import Annotated
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
+from starlette.responses import Response
 
 from surehold.errors import RequestRefused
+from surehold.queries import Derived
 from surehold.queries import Query as Asked
 from surehold.server.access import Caller
 from surehold.server.auth import ANALYST, Called, GuardedRoute, KeyHeader, Served
@@ -42,9 +45,15 @@ _ERRORS = (*WITH_BODY, 402, 409, 410, 501)
 
 
 @router.post("/ask", openapi_extra=ANALYST, responses=gives(Result, *_ERRORS))
-async def ask(body: AskBody, service: Served, caller: Called, key: KeyHeader = None) -> Reply:
+async def ask(body: AskBody, service: Served, caller: Called, key: KeyHeader = None) -> Response:
     """Ask, and get a value with a width that holds for all answers together."""
-    return await _answer(body, service, caller, key)
+    # What has more to it than its text and its round is not looked up.
+    text = body.query if key is None and body.model_fields_set <= {"query", "round"} else None
+    asked = (text, body.round) if isinstance(text, str) else None
+    known = None if asked is None else service.recorded.find(asked)
+    if known is not None:  # sent from the event loop, as it waits for nothing
+        return Response(known, media_type="application/json")
+    return await _answer(body, service, caller, key, asked)
 
 
 @router.post("/ask-many", openapi_extra=ANALYST, responses=gives(Answers, *_ERRORS))
@@ -89,14 +98,26 @@ async def watch(body: WatchBody, service: Served, caller: Called) -> Reply:
 
 
 async def _answer(
-    body: AskBody | AskManyBody | SelectBody, service: Service, caller: Caller, key: str | None
+    body: AskBody | AskManyBody | SelectBody,
+    service: Service,
+    caller: Caller,
+    key: str | None,
+    kept_as: Hashable = None,
 ) -> Reply:
+    """Ask in a thread; a recorded answer is ``kept_as`` something, if it stays as it is."""
+
     def answer() -> Reply:
+        edition = service.dataset.edition
         asked, options = body.build(service.dataset), body.options(key)
         options["tables"] = body.brought(service.dataset)
         desk = service.desk(caller, body.round)
         if isinstance(asked, Asked):
-            return reply(desk.ask(asked, **options))
+            result = desk.ask(asked, **options)
+            response = reply(result)
+            # What follows from other answers says how much is left now.
+            if kept_as is not None and result.recorded and not isinstance(asked, Derived):
+                service.recorded.keep(kept_as, bytes(response.body), edition)
+            return response
         return reply({"answers": [one.to_dict() for one in desk.ask_many(asked, **options)]})
 
     return await run_sync(answer, limiter=service.limits.threads)
