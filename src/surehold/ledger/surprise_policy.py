@@ -17,7 +17,7 @@ from surehold.mechanisms.outcomes.base import Asking, Claim, exact_number
 from surehold.mechanisms.outcomes.forms import ask_for
 from surehold.queries import Expectation, Query, Schema
 from surehold.theory.surprise.digits import LOG_TWO, decimal_of, precise
-from surehold.theory.surprise.levels import Rounds
+from surehold.theory.surprise.levels import LARGEST_BETA, Rounds
 from surehold.theory.surprise.menus.numbers import learned_doubt
 from surehold.theory.surprise.prices import UNITS, bits
 from surehold.theory.surprise.shares import EXPECTED_CLAIMS, Shares
@@ -85,10 +85,9 @@ class SurprisePolicy(Rules):
     def of(cls, beta: object, claims: object = None, limit: object = None) -> SurprisePolicy:
         """Check what a custodian gave."""
         smallest = Fraction(str(SMALLEST_BETA))
-        # Ends of the centred mixture grow with the count from a level of 0.39 on (Surprise, 3).
-        required = f"a number from {SMALLEST_BETA:g} to 0.5"
+        required = f"a number from {SMALLEST_BETA:g} to {float(LARGEST_BETA)}"
         return cls(
-            check_fraction("beta", beta, required, lambda x: smallest <= x <= Fraction(1, 2)),
+            check_fraction("beta", beta, required, lambda x: smallest <= x <= LARGEST_BETA),
             EXPECTED_CLAIMS if claims is None else check_whole("claims", claims, 1, 10**9),
             None if limit is None else check_bits("limit", limit),
         )
