@@ -9,7 +9,7 @@ from math import floor
 from typing import Any
 
 from surehold.checks import SMALLEST_BETA, check_fraction, check_whole
-from surehold.errors import InvalidInput, NotReady
+from surehold.errors import Found, InvalidInput, NotReady
 from surehold.ledger.filter import Filter, RecordFilter
 from surehold.ledger.policy import Rules
 from surehold.ledger.tables import RoundTotals, Spent
@@ -180,9 +180,9 @@ class SurprisePolicy(Rules):
         if not amount:
             return None
         if self.limit is None:
-            required = "limited in bits (create --limit), to reserve a part of that"
-            hint = "without a limit nobody can use up what another needs, so that nothing is kept"
-            raise InvalidInput("the dataset", required, "without a limit", hint)
+            required = "limited in bits (create --limit), so that a part can be reserved"
+            hint = "without a limit nobody can use up what another needs"
+            raise InvalidInput("the dataset", required, Found("has no limit"), hint)
         return Spent(units_of_bits(amount), 0)
 
     @property
