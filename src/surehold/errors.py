@@ -32,6 +32,12 @@ class SureholdError(Exception):
         return _restored, (type(self), self.args, self.__dict__)
 
 
+class Found(str):
+    """What is wrong, in words that follow "but": a value would be quoted, and follow "but is"."""
+
+    __slots__ = ()
+
+
 class InvalidInput(SureholdError, ValueError):
     """The caller gave an invalid argument.
 
@@ -47,7 +53,8 @@ class InvalidInput(SureholdError, ValueError):
         self.got = got
         self.hint = hint
         tail = f"; {hint}" if hint else ""
-        super().__init__(f"{parameter} must be {required}, but is {got!r}{tail}")
+        found = got if isinstance(got, Found) else f"is {got!r}"
+        super().__init__(f"{parameter} must be {required}, but {found}{tail}")
 
 
 class Unreachable(SureholdError):

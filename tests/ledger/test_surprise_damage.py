@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import surehold as sh
-from support.runtime import COLUMNS, ID, numbered, sql
+from support.runtime import COLUMNS, ID, numbered, records, sql
 from support.tampering import bodies, changed, copied, found_by, rehash, rewitness, write
 from support.workload import SIDE
 from surehold.data.record_store import RecordStore
+from surehold.ledger.surprise_policy import units_of_bits
 
 ASKED: tuple[tuple[str, dict[str, str]], ...] = (
     ("age > 50", {"expect": "0.5", "within": "0.05"}),
@@ -205,3 +207,21 @@ def test_records_that_were_changed_are_found_by_their_outcomes_too(evals, tmp_pa
         dataset._data.exact = exact  # type: ignore[method-assign]
         with pytest.raises(sh.LedgerCorrupt, match="its outcome is not that of the records"):
             dataset.verify()
+
+
+def test_answers_that_spent_what_was_reserved_are_found(tmp_path) -> None:
+    """A reservation that was forged to what was free then and is not now, with all hashes."""
+    path = tmp_path / "evals"
+    with sh.create(path, beta="0.05", columns=COLUMNS, limit=20) as dataset:
+        dataset.reserve("ann", 5)
+        dataset.append(records(0, 300))
+        dataset.session("bob").ask_many(["age > 50", "age > 60"])  # 2 x 5.1 bits
+        dataset.verify()
+    [(seq, body)] = of_kind(path, "reserve")
+    body |= {"amount": "15", "units": str(units_of_bits(Fraction(15)))}
+    write(path, seq, json.dumps(body, ensure_ascii=False, separators=(",", ":")))
+    rehash(path, seq)
+    rewitness(path)
+    found = found_by(path)
+    assert found is not None
+    assert "reserved for another analyst, or more than the limit" in str(found[1])

@@ -4,12 +4,15 @@ import dataclasses
 import json
 import shlex
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surehold import Forecast, InvalidInput, compare, forecast, plan
+import surehold as sh
+from surehold import Forecast, InvalidInput, Unreachable, compare, forecast, plan
 from surehold.cli import surehold
 from surehold.planning.surprise import SurpriseGuard, usual_surprises
 from surehold.theory.settings import Batches
@@ -128,6 +131,37 @@ def test_the_recommended_create_command_of_the_noise_guard_is_one_that_create_ta
     assert words[:2] == ["surehold", "create"]
     context = surehold.commands["create"].make_context("create", words[2:])
     assert str(context.params["plan_file"]) == "plan.json"
+
+
+@pytest.mark.parametrize(
+    ("n0", "n", "questions", "beta"),
+    [
+        (1, 1, 1, 0.5),
+        (100, 300, 20, 1e-6),
+        (2_000, 2_000, 200, 0.05),
+        (100_000, 10**6, 5_000, 0.05),
+    ],
+)
+def test_create_takes_whatever_is_recommended(n0, n, questions, beta, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("FILE.csv").write_text("a\n1\n")
+    for text in forecast(beta=beta, questions=questions, n0=n0, n=n).commands:
+        words, _, out = text.partition(" > ")
+        found = CliRunner().invoke(surehold, shlex.split(words.replace("FILE", "FILE.csv"))[1:])
+        assert found.exit_code == 0, found.output
+        if out:
+            Path(out).write_text(found.stdout)
+    with sh.open("NAME") as dataset:
+        assert float(dataset.status().beta) == beta
+
+
+def test_no_command_that_create_refuses_is_recommended():
+    with pytest.raises(InvalidInput, match=r"at most 0\.5"):
+        forecast(beta=0.6, questions=20, n0=900)
+    assert "surehold create" not in str(plan(n0=900, n=900, queries=20, beta=0.6).advice)
+    with pytest.raises(Unreachable) as refusal:
+        plan(n0=20, n=20, alpha=0.1, beta=0.6)
+    assert "surehold create" not in str(refusal.value)
 
 
 def test_a_tenth_surprises_unless_the_caller_says():

@@ -11,9 +11,15 @@ from support.service import Log, Running, logged, running
 
 
 @pytest.fixture
-def clinic(tmp_path):
+def guard():
+    """Tests of both guards are given each of them."""
+    return "noise"
+
+
+@pytest.fixture
+def clinic(tmp_path, guard):
     """With 1,000 records, where a query costs four times what it costs at the end."""
-    with made(tmp_path / "clinic", count=1000) as dataset:
+    with made(tmp_path / "clinic", count=1000, guard=guard) as dataset:
         yield dataset
 
 

@@ -35,6 +35,12 @@ WAYS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
 }
 each_way = pytest.mark.parametrize(("path", "body", "other"), WAYS.values(), ids=WAYS)
+UNDER_BOTH = [(way, "noise") for way in WAYS] + [(way, "surprise") for way in ("ask-many", "rate")]
+of_both = pytest.mark.parametrize(
+    ("path", "body", "guard"),
+    [(*WAYS[way][:2], guard) for way, guard in UNDER_BOTH],
+    ids=[f"{way}-{guard}" for way, guard in UNDER_BOTH],
+)
 
 
 def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:
@@ -64,16 +70,20 @@ def fresh(got: Got) -> bool:
     return not any(answer["recorded"] for answer in got.json.get("answers", [got.json]))
 
 
-@each_way
-def test_many_at_once_are_answered_once(door: Running, path, body, other):
+@of_both
+def test_many_at_once_are_answered_once(door: Running, path, body, guard):
     token = door.token()
     sent = {**body, "key": "k1"}
     got = at_once(16, lambda worker: send(door.url, "POST", path, sent, token=token))
     assert all(told(one) == told(got[0]) for one in got)
     assert sum(map(fresh, got)) == 1
     status = door.dataset.status()
-    charged = sum(answer.charge for answer in door.dataset.transcript)
-    assert status.budget.spent == pytest.approx(charged)
+    if guard == "noise":
+        charged = sum(answer.charge for answer in door.dataset.transcript)
+        assert status.budget.spent == pytest.approx(charged)
+    else:
+        surprises = sum(answer.surprise for answer in door.dataset.transcript)
+        assert status.spent == pytest.approx(surprises)
     before = contents(door.dataset.path)
     assert told(send(door.url, "POST", path, sent, token=token)) == told(got[0])
     assert contents(door.dataset.path) == before
@@ -234,21 +244,21 @@ def losing(monkeypatch) -> list[str]:
     return left
 
 
-@each_way
+@of_both
 def test_what_was_charged_and_not_told_is_told_when_asked_again(
-    door: Running, losing, path, body, other
+    door: Running, losing, path, body, guard
 ):
     sent = {**body, "key": "k1"}
     losing.append("the next")
     lost = send(door.url, "POST", path, sent)
     assert (lost.status, lost.error) == (500, "ServiceFailed")
-    before, spent = contents(door.dataset.path), door.dataset.status().budget.spent
+    before, spent = contents(door.dataset.path), door.dataset._ledger.state.spent
     assert spent > 0
     door.dataset.append(records(1000, 1100))
     again = send(door.url, "POST", path, sent)
     assert not fresh(again)
     assert {answer["round"] for answer in told(again)} == {1000}
-    assert door.dataset.status().budget.spent == spent
+    assert door.dataset._ledger.state.spent == spent
     assert contents(door.dataset.path) != before  # by the append
 
 

@@ -5,9 +5,11 @@ import threading
 import pytest
 
 import surehold as sh
-from support.runtime import exhausted, made, opened, records, warm
+from support.runtime import GUARDS, exhausted, made, opened, records, warm
 from surehold.data.record_store import RecordStore
 from surehold.session.evaluation import Evaluator
+
+BOTH = pytest.mark.parametrize("guard", GUARDS)
 
 
 def in_threads(*works) -> list:
@@ -46,6 +48,7 @@ def test_two_threads_share_the_budget(tmp_path) -> None:
         dataset.verify()
 
 
+@BOTH
 def test_threads_that_ask_the_same_at_once_get_one_answer(clinic) -> None:
     for i in range(10):
         barrier = threading.Barrier(3)
@@ -76,6 +79,7 @@ def meanwhile(patch: pytest.MonkeyPatch, what) -> None:
     patch.setattr(RecordStore, "exact", exact)
 
 
+@BOTH
 @pytest.mark.parametrize("same_connection", [True, False])
 def test_somebody_asks_the_same_while_records_are_touched(
     clinic, session, monkeypatch, same_connection
@@ -108,6 +112,7 @@ def test_somebody_spends_the_rest_while_records_are_touched(
         clinic.verify()
 
 
+@BOTH
 @pytest.mark.parametrize("same_connection", [True, False])
 def test_somebody_uses_the_key_between_the_look_and_the_note(
     clinic, session, monkeypatch, same_connection
@@ -120,6 +125,7 @@ def test_somebody_uses_the_key_between_the_look_and_the_note(
         clinic.verify()
 
 
+@BOTH
 def test_records_that_arrive_after_the_charge_do_not_count(clinic, session, monkeypatch) -> None:
     meanwhile(monkeypatch, lambda: clinic.append(records(1000, 1100)))
     assert session.ask("age > 50").round == 1000

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 import surehold as sh
-from support.runtime import adaptive_plan, made
+from support.runtime import GUARDS, adaptive_plan, made
 from surehold.ledger.store import Store
 from surehold.session.dataset import Dataset
 
@@ -52,8 +52,12 @@ def test_a_relative_path_stays_where_it_was(tmp_path, monkeypatch):
     assert sh.open(tmp_path / "a" / "clinic").n == 20_000
 
 
-def test_an_interrupt_in_a_commit_leaves_nothing_behind(tmp_path):
-    with made(tmp_path / "clinic", count=600) as dataset, Dataset(tmp_path / "clinic") as other:
+@pytest.mark.parametrize("guard", GUARDS)
+def test_an_interrupt_in_a_commit_leaves_nothing_behind(tmp_path, guard):
+    with (
+        made(tmp_path / "clinic", count=600, guard=guard) as dataset,
+        Dataset(tmp_path / "clinic") as other,
+    ):
         session = dataset.session()
         with (
             mock.patch.object(Store, "_commit", side_effect=KeyboardInterrupt),

@@ -12,7 +12,7 @@ import pytest
 import surehold as sh
 from support.clocks import FakeClock, Gate
 from support.noise_sources import FastSeededNoise
-from support.runtime import made, records, sql, warm
+from support.runtime import GUARDS, made, records, sql, warm
 from support.workload import CASES, OF_BOTH, YOUTH
 from surehold.data.calibration import Calibration
 from surehold.data.record_store import RecordStore
@@ -22,6 +22,7 @@ from surehold.session.release import MARGIN, REST, SLOT, Release, slot_after
 
 EXPECTED = 0.010  # seconds, for every evaluation: slots of 50 ms
 HELD = slot_after(MARGIN * EXPECTED)
+BOTH = pytest.mark.parametrize("guard", GUARDS)
 
 
 @pytest.fixture
@@ -120,6 +121,7 @@ def test_however_long_an_evaluation_takes_it_is_committed_at_the_same_time(
     assert timed.release.late == 0
 
 
+@BOTH
 def test_what_is_late_waits_for_the_next_slot_and_is_counted(timed, clock, work):
     session, heard = timed.session(fixed_time=True), []
     timed.release.on_late = heard.append
@@ -135,6 +137,7 @@ def test_what_is_late_waits_for_the_next_slot_and_is_counted(timed, clock, work)
     assert timed.release.late == 3
 
 
+@BOTH
 def test_an_evaluation_that_fails_waits_too(timed, clock, work):
     session = timed.session(fixed_time=True)
     for round, seconds in ((1990, 0.0), (1991, 0.02)):

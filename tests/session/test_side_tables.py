@@ -87,7 +87,10 @@ MEANT = {
         (JOINED["answer"] == JOINED["label"]).fill_null(False).mean()
     ),
     "p.says = ill and y > 10": (((COVERED["says"] == COVERED["ill"]) & (COVERED["y"] > 10)).mean()),
-    "difference(p.says, ill)": JOINED["says"].fill_null(False).mean() - JOINED["ill"].mean(),
+    "difference(p.says, ill)": (COVERED["says"].sum() - COVERED["ill"].sum()) / N,
+    "improvement(mean(p.guess, 0, 60), mean(y, 0, 60))": (
+        (COVERED["guess"].sum() - COVERED["y"].sum()) / N
+    ),
 }
 
 
@@ -99,7 +102,7 @@ def test_what_is_answered_is_what_a_join_gives(dataset, query):
     assert low <= exact <= high
     if dataset.guard == "noise":
         assert result.value == pytest.approx(exact, abs=1e-6)  # no noise here
-    is_about = () if "item" in query or "difference" in query else ("p",)
+    is_about = ("p",) if not any(of in query for of in ("item", "diff", "improve")) else ()
     assert result.among == is_about
     assert ("of the records that p covers" in str(result)) == bool(is_about)
     assert dataset.verify().recomputed in (0, 1)
@@ -124,6 +127,21 @@ def test_wherever_an_expression_is_taken(dataset):
     assert result.among == ("p", "q") or result.among == ("q", "p")
     if dataset.guard == "noise":
         session.ask("fit(linear, 2, 3, 1, mean(p.guess, 0, 60), mean(y, 0, 50))", tables=tables)
+    dataset.verify()
+
+
+def test_the_improvement_of_a_run_counts_only_what_both_runs_have(dataset):
+    """A run over half of the records would lose, or win, on those that it never saw."""
+    session, tables = dataset.session(), {"p": predictions(), "q": predictions(0.45)}
+    asked = sh.improvement("p.answer = label", "q.answer = label")
+    result = session.ask(asked, tables=tables)  # as good as each other where both answer
+    assert result.value == 0.0 or dataset.guard == "surprise"
+    assert result.interval[0] <= 0.0 <= result.interval[1]
+    again = session.ask("improvement(label = p.answer, q.answer = label)", tables=tables)
+    assert again.recorded
+    assert session.ask("difference(q.answer = label, q.answer = label)", tables=tables).value == 0.0
+    better = sh.gate(asked, at_least=0.02)
+    assert session.ask(better, tables=tables).verdict != "pass"
     dataset.verify()
 
 

@@ -19,6 +19,7 @@ from surehold.data.file_formats import Dialect, open_bytes
 from surehold.data.frames import SAMPLE, schema_of
 from surehold.data.time_columns import kind_of_texts
 from surehold.errors import BadRecord
+from surehold.formatting import several
 from surehold.queries import ColumnType, Schema
 
 _BLOCK = 1 << 24  # bytes read at a time
@@ -94,7 +95,7 @@ def csv_texts(path: Path, dialect: Dialect, schema: Schema) -> Iterator[pl.DataF
         if ragged is None:
             raise
         line, fields, got = map(int, ragged.groups())
-        required = f"{fields:,} fields, as the first line has"
+        required = f"as long as the first line, {several(fields, 'field')}"
         raise BadRecord(line - 1, None, required, f"{got:,}") from None
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from surehold.data.frames import compact
-from surehold.errors import InvalidInput
+from surehold.errors import Found, InvalidInput
 from surehold.formatting import several
 
 Records: TypeAlias = Callable[[], pl.DataFrame]
@@ -77,10 +77,10 @@ class IdFilter:
             found.append(f"{several(twice, 'id')} twice in it, with different values")
         hint = (
             "nothing of this append was kept. A record never changes once it is kept: leave those "
-            "out, or mend them in a successor (surehold succeed)"
+            "out, or change them in a successor (surehold succeed)"
         )
         required = "of new ids, and known ones with the values that are kept"
-        raise InvalidInput("an append", required, " and ".join(found), hint)
+        raise InvalidInput("an append", required, Found(f"has {' and '.join(found)}"), hint)
 
     def _drop(
         self,

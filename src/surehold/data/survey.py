@@ -18,7 +18,7 @@ from surehold.data.file_formats import Dialect, FileFormat
 from surehold.data.sample_checks import doubts, has_decimal_commas
 from surehold.data.sources import as_frame, batches, sampled_schema
 from surehold.display import Shown
-from surehold.errors import InvalidInput
+from surehold.errors import Found, InvalidInput
 from surehold.formatting import several
 from surehold.queries import ColumnType, Schema
 
@@ -62,7 +62,7 @@ def survey(
     dialect = written.of_file(path).dialect
     if dialect is not None and not has_header and is_record(header_of(path, dialect)):
         hint = "add a line with the names, or give --header if these are the names"
-        got = "a line that looks like a record"
+        got = Found("looks like a record")
         raise InvalidInput("the first line", "the names of the columns", got, hint)
     schema = sampled_schema(path, written, columns, whole=True)
     looked = _Look(schema)

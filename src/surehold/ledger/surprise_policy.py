@@ -9,7 +9,7 @@ from math import floor
 from typing import Any
 
 from surehold.checks import SMALLEST_BETA, check_fraction, check_whole
-from surehold.errors import InvalidInput, NotReady
+from surehold.errors import Found, InvalidInput, NotReady
 from surehold.ledger.filter import Filter, RecordFilter
 from surehold.ledger.policy import Rules
 from surehold.ledger.tables import RoundTotals, Spent
@@ -17,7 +17,7 @@ from surehold.mechanisms.outcomes.base import Asking, Claim, exact_number
 from surehold.mechanisms.outcomes.forms import ask_for
 from surehold.queries import Expectation, Query, Schema
 from surehold.theory.surprise.digits import LOG_TWO, decimal_of, precise
-from surehold.theory.surprise.levels import Rounds
+from surehold.theory.surprise.levels import LARGEST_BETA, Rounds
 from surehold.theory.surprise.menus.numbers import learned_doubt
 from surehold.theory.surprise.prices import UNITS, bits
 from surehold.theory.surprise.shares import EXPECTED_CLAIMS, Shares
@@ -85,10 +85,9 @@ class SurprisePolicy(Rules):
     def of(cls, beta: object, claims: object = None, limit: object = None) -> SurprisePolicy:
         """Check what a custodian gave."""
         smallest = Fraction(str(SMALLEST_BETA))
-        # Ends of the centred mixture grow with the count from a level of 0.39 on (Surprise, 3).
-        required = f"a number from {SMALLEST_BETA:g} to 0.5"
+        required = f"a number from {SMALLEST_BETA:g} to {float(LARGEST_BETA)}"
         return cls(
-            check_fraction("beta", beta, required, lambda x: smallest <= x <= Fraction(1, 2)),
+            check_fraction("beta", beta, required, lambda x: smallest <= x <= LARGEST_BETA),
             EXPECTED_CLAIMS if claims is None else check_whole("claims", claims, 1, 10**9),
             None if limit is None else check_bits("limit", limit),
         )
@@ -181,9 +180,9 @@ class SurprisePolicy(Rules):
         if not amount:
             return None
         if self.limit is None:
-            required = "limited in bits (create --limit), to reserve a part of that"
-            hint = "without a limit nobody can use up what another needs, so that nothing is kept"
-            raise InvalidInput("the dataset", required, "without a limit", hint)
+            required = "limited in bits (create --limit), so that a part can be reserved"
+            hint = "without a limit nobody can use up what another needs"
+            raise InvalidInput("the dataset", required, Found("has no limit"), hint)
         return Spent(units_of_bits(amount), 0)
 
     @property

@@ -142,7 +142,11 @@ class SurpriseReplay(Replay):
         self._spending[analyst] = self._spending.get(analyst, Spent(0, 0)).plus(units, 1)
         self._check_asked(body, entry)
         book = book_of(self._ledger.surprise, self.state)
-        return state_after(self.state, book, body, self.state.time)
+        after = state_after(self.state, book, body, self.state.time)
+        most, kept = self._ledger.surprise.limit_units, self._kept_from(analyst).units
+        is_free = most is None or after.spent + kept <= most
+        must(is_free, "it spent what was reserved for another analyst, or more than the limit")
+        return after
 
     def _claims(self) -> dict[bytes, ClaimRow]:
         return self._past.claims

@@ -8,7 +8,14 @@ from fractions import Fraction
 from typing import Literal
 
 from surehold import formatting
-from surehold.checks import LARGEST_COUNT, check_beta, check_count, check_growth, check_whole
+from surehold.checks import (
+    LARGEST_COUNT,
+    check_beta,
+    check_count,
+    check_growth,
+    check_number,
+    check_whole,
+)
 from surehold.display import Shown
 from surehold.errors import Unreachable
 from surehold.formatting import several
@@ -24,6 +31,7 @@ from surehold.planning.surprise import (
 )
 from surehold.theory.settings import Batches
 from surehold.theory.surprise.forecasts import forecast_series
+from surehold.theory.surprise.levels import LARGEST_BETA
 from surehold.theory.surprise.shares import LARGEST_CLAIMS, Shares
 
 MEANS = (Fraction(1, 2), Fraction(17, 20))
@@ -116,6 +124,7 @@ def forecast(
     ('surehold create NAME --beta 0.05 --claims 200 --like FILE',)
     """
     beta = check_beta(beta, "write 0.05 for 5%")
+    check_number("beta", beta, "at most 0.5, to compare the guards", lambda x: x <= LARGEST_BETA)
     questions = check_count("questions", questions, LARGEST_CLAIMS)
     n0, n = check_growth(n0, n0 if n is None else n)
     if surprises is None:

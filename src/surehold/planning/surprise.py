@@ -10,7 +10,7 @@ from surehold.errors import InvalidInput
 from surehold.theory.certificates.base import NOWHERE, Certificate, Width, total_width
 from surehold.theory.exposure import Design, statistical
 from surehold.theory.surprise.forecasts import forecast_interval, forecast_spent
-from surehold.theory.surprise.levels import Level, claim_level, question_levels
+from surehold.theory.surprise.levels import LARGEST_BETA, Level, claim_level, question_levels
 from surehold.theory.surprise.menus.cells import half_cell
 from surehold.theory.surprise.prices import nats
 from surehold.theory.surprise.shares import LARGEST_CLAIMS, default_share
@@ -67,6 +67,8 @@ class SurpriseGuard(Certificate):
     def _width(self, design: Design, beta: float, sigma: float | None) -> Width:
         if sigma is not None:
             raise InvalidInput("sigma", "left out, since the surprise guard adds no noise", sigma)
+        if beta > LARGEST_BETA:
+            return NOWHERE
         questions, t = math.ceil(design.queries), int(design.n)
         surprises = usual_surprises(questions) if self.surprises is None else self.surprises
         spent = forecast_spent(questions - 1, surprises)

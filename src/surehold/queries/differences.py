@@ -89,14 +89,15 @@ def difference(
     """
     if isinstance(plus, Rate) and isinstance(minus, Rate):
         return contrast_rates(plus, minus, f"difference({plus.text}, {minus.text})")
-    first, second = _statistical("plus", plus), _statistical("minus", minus)
+    first, second = check_statistical("plus", plus), check_statistical("minus", minus)
     return contrast(first, second, f"difference({first.text}, {second.text})")
 
 
-def _statistical(name: str, given: object) -> Statistical:
+def check_statistical(name: str, given: object) -> Statistical:
+    """A fraction or a mean, as given or of an expression."""
     if isinstance(given, str):
         return fraction(given)
     if isinstance(given, Statistical):
         return given
-    required = "an expression, a fraction or a mean; or two rates"
-    raise InvalidInput(name, required, type(given).__name__)
+    required, hint = "an expression, a fraction or a mean", "a difference may also be of two rates"
+    raise InvalidInput(name, required, type(given).__name__, hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from surehold.errors import InvalidInput
+from surehold.errors import Found, InvalidInput
 from surehold.queries.auc import auc
 from surehold.queries.base import Query
 from surehold.queries.cells import histogram
@@ -147,8 +147,9 @@ def _loss(of: Predictions, squared: bool) -> Query:
     """Of numbers, both cut off; what is missing loses as much as can be lost."""
     low, high = of.options["low"], of.options["high"]
     if low is None or high is None:
-        required = "given: where prediction and target are cut off (--low, --high)"
-        raise InvalidInput("low and high", required, (low, high))
+        required = "given, as bounds at which prediction and target are cut off (--low, --high)"
+        missing = "both are" if low is high else "low is" if low is None else "high is"
+        raise InvalidInput("low and high", required, Found(f"{missing} missing"))
     low, high = check_bounds(low, high)
     said, came = (
         f"least(greatest({one}, {number(low)}), {number(high)})"
@@ -211,5 +212,5 @@ def prediction_in(columns: Sequence[str]) -> str:
     for name in ("prediction", "answer", "predicted", "score"):
         if name in columns:
             return name
-    required = f"given: which of {', '.join(columns)} is the prediction (--prediction)"
-    raise InvalidInput("the prediction", required, None)
+    required = f"one column of the table (--prediction), which has {', '.join(columns)}"
+    raise InvalidInput("the prediction", required, Found("none is named"))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from surehold.checks import check_positive, check_whole
 from surehold.errors import InvalidInput, InvalidQuery
 from surehold.queries.axes import MOST_CELLS, Axis, read_axis, refuse_many
 from surehold.queries.axes import Literal as Label
 from surehold.queries.base import Query
+from surehold.queries.differences import check_statistical
 from surehold.queries.expressions import LARGEST, Column, Number, Text, Truth
 from surehold.queries.lexer import Kind
 from surehold.queries.models import (
@@ -23,7 +24,13 @@ from surehold.queries.models import (
     ModelTable,
 )
 from surehold.queries.parser import Parser, parse
-from surehold.queries.statistical import check_bounds, check_length
+from surehold.queries.statistical import (
+    Difference,
+    Statistical,
+    check_bounds,
+    check_length,
+    contrast,
+)
 
 M = TypeVar("M", bound=ModelScore | ModelTable)
 
@@ -127,14 +134,26 @@ def calibration(
     return _build(ModelTable, "calibration", model, features, target, classes, takes, bins=bins)
 
 
-def improvement(new: ModelScore, old: ModelScore) -> Improvement:
+Compared: TypeAlias = ModelScore | Statistical | str
+
+
+def improvement(new: Compared, old: Compared) -> Improvement | Difference:
     """How much more accurate a model is than another, or how much less it loses: one answer.
 
     Both are given as what is compared: ``improvement(accuracy(new, ...), accuracy(old, ...))``. The
-    target must be the same; the features need not be.
+    target must be the same; the features need not be. Predictions are compared by conditions,
+    whose difference it is.
+
+    >>> improvement("new.answer = label", "old.answer = label")
+    difference('new.answer = label', 'old.answer = label')
     """
+    if not isinstance(new, ModelScore) and not isinstance(old, ModelScore):
+        plus, minus = check_statistical("new", new), check_statistical("old", old)
+        return contrast(plus, minus, f"improvement({plus.text}, {minus.text})")
     check_score("new", new)
     check_score("old", old)
+    assert isinstance(new, ModelScore)
+    assert isinstance(old, ModelScore)
     return _improvement(new, old, f"improvement({new.text}, {old.text})")
 
 
@@ -284,13 +303,15 @@ def read_model(parser: Parser, name: str) -> Query:
     return _check_cells(query)
 
 
-def read_improvement(parser: Parser, read: Callable[[Parser], Query]) -> Improvement:
-    """What follows ``improvement(``: two scores."""
+def read_improvement(parser: Parser, read: Callable[[Parser], Query]) -> Improvement | Difference:
+    """What follows ``improvement(``: two scores of models, or of predictions."""
     new = read(parser)
     parser.expect(",")
     old = read(parser)
+    if isinstance(new, Statistical) and isinstance(old, Statistical):
+        return contrast(new, old, parser.text)
     if not (isinstance(new, ModelScore) and isinstance(old, ModelScore)):
-        parser.refuse("an improvement needs two models")
+        parser.refuse("an improvement needs the scores of two models, or two fractions or means")
     return _improvement(new, old, parser.text)
 
 

@@ -18,6 +18,9 @@ from surehold.errors import InvalidInput
 from surehold.theory.surprise.digits import decimal_of, precise, text_of
 from surehold.theory.surprise.prices import UNITS
 
+LARGEST_BETA = Fraction(1, 2)
+"""Ends of the centred mixture grow with the count from a level of 0.39 on (Surprise, section 3)."""
+
 Rounds = Literal["once", "always", "both"]
 
 
