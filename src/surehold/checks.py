@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Integral, Rational, Real
 
 from surehold.errors import InvalidInput
@@ -81,6 +82,12 @@ def check_share(name: str, value: object) -> float:
     return check_number(name, value, required, lambda x: 0.0 < x <= 1.0)
 
 
+@lru_cache(maxsize=1024)
+def _fraction(text: str) -> Fraction:
+    """A number that is written out; the same few come again and again."""
+    return Fraction(text)
+
+
 def check_fraction(
     name: str,
     value: object,
@@ -102,7 +109,7 @@ def check_fraction(
         if not (len(text) <= LONGEST_FRACTION and _FRACTION.fullmatch(text)):
             raise InvalidInput(name, required, value)
         try:
-            number = Fraction(text)
+            number = _fraction(text)
         except ZeroDivisionError:
             raise InvalidInput(name, required, value) from None
     if not is_allowed(number):

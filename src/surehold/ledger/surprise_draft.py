@@ -105,7 +105,7 @@ class SurpriseDraft(Draft):
         claim, book = self.surprise.next_claim(
             self.book, self.state.spent, self.state.records, asking, t, share
         )
-        after = replace(self._unchanged(), book=book.to_dict())
+        after = replace(self._unchanged(), book=self.surprise.write_book(book))
         about = subject_of(asking, t)
         body = {
             "subject": about,
@@ -227,11 +227,12 @@ def combine(body: Mapping[str, Any], before: Mapping[str, Any] | None) -> dict[s
 
 def state_after(state: State, book: Book, body: Mapping[str, Any], time: float) -> State:
     """The state after an answer: what it cost, and whether it came as expected."""
-    came = came_as_expected(body)
-    if came is not None:
-        surprised = book.surprised + (not came)
-        book = replace(book, expected=book.expected + 1, surprised=surprised)
-    return replace(state.charged(int(body["charge"]), time), book=book.to_dict())
+    came, after = came_as_expected(body), state.charged(int(body["charge"]), time)
+    if came is None:
+        return after
+    surprised = book.surprised + (not came)
+    book = replace(book, expected=book.expected + 1, surprised=surprised)
+    return replace(after, book=book.to_dict())
 
 
 def came_as_expected(body: Mapping[str, Any]) -> bool | None:

@@ -107,6 +107,12 @@ class SurprisePolicy(Rules):
         """How a query is asked."""
         return ask_for(query, schema, asked)
 
+    def write_book(self, book: Book) -> dict[str, Any]:
+        """A book as every entry keeps it; it is read next."""
+        written = book.to_dict()
+        self._last_book = (written, book)
+        return written
+
     def book_of(self, given: Mapping[str, Any]) -> Book:
         """Read what an entry says; the same one is read several times in each ask."""
         last, book = self._last_book
@@ -133,21 +139,22 @@ class SurprisePolicy(Rules):
         ``share`` is for all claims of the question.
         """
         shares, each = book.shares, asking.claims
-        if share is None:
-            total = Fraction(0)
-            for _ in range(each):
-                one, shares = shares.default()
-                total += one
+        if share is not None:
+            share, shares = shares.declare(share, each)
+        elif each == 1:
+            share, shares = shares.default()
         else:
-            _, shares = shares.declare(share, each)
-            total = share
+            before = shares.left
+            for _ in range(each):
+                _, shares = shares.default()
+            share = (before - shares.left) / each
         is_always = t is None or asking.is_always
         rounds: Rounds = "once" if asking.is_one_round else "always" if is_always else "both"
         claim = Claim(
             self.beta,
             book.claims + 1,
             each,
-            total / each,
+            share,
             spent,
             rounds,
             None if is_always and rounds != "once" else t,

@@ -196,7 +196,7 @@ class Questions:
     def _check_limit(self, gate: Gate) -> None:
         """A limit that no value can reach makes a gate that is always open, or never."""
         asked = gate.query
-        if isinstance(asked, DerivedNumber):
+        if isinstance(asked, DerivedNumber | Statistical):
             low, high = asked.low, asked.high
         else:
             form = asked.form(self._ledger.schema)

@@ -87,7 +87,7 @@ def _came_as_expected(body: Mapping[str, Any]) -> bool | None:
     match menu["kind"]:
         case "gate":
             weights = {name: exact_number(weight) for name, weight in menu["weights"].items()}
-            if len({*weights.values()}) == 1:
+            if len({*menu["weights"].values()}) == 1:
                 return None
             return weights[body["outcome"]] == max(weights.values())
         case "improvement":

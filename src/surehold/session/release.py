@@ -65,15 +65,16 @@ class Release:
 
         An interrupt (Ctrl-C) does not wait.
         """
+        if not expected:
+            yield
+            return
         begun, slot = self._clock(), slot_after(MARGIN * expected)
         try:
             yield
         except Exception:
-            if expected:
-                self._wait(begun, slot)
-            raise
-        if expected:
             self._wait(begun, slot)
+            raise
+        self._wait(begun, slot)
 
     def _wait(self, begun: float, slot: float) -> None:
         took = self._clock() - begun

@@ -391,8 +391,11 @@ class Session(Overview):
         expected = None if known else evaluator.expected_seconds(planned.due)
         with ledger.writing() as draft:
             step = self._admission.confirm(draft, questions, planned, list_key)
-            is_apart = self._admission.charges_first(step) or evaluator.is_slow_to_draw(step.due)
-            if is_apart or not step.due.keys() <= known.keys():
+            if known and (
+                not step.due.keys() <= known.keys()
+                or self._admission.charges_first(step)
+                or evaluator.is_slow_to_draw(step.due)
+            ):
                 known = {}
             now = self._settle(draft, questions, step, known)
         if step.due and not known:

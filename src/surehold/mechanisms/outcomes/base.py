@@ -254,12 +254,22 @@ def given_number(asked: Expectation, low: Fraction, high: Fraction) -> Fraction 
         raise InvalidInput("expect", f"a number {required}", asked.expect)
     if not low <= asked.expect <= high:
         raise InvalidInput("expect", required, str(asked.expect))
-    return (asked.expect - low) / (high - low)
+    return on_unit(asked.expect, low, high)
+
+
+def on_unit(x: Fraction, low: Fraction, high: Fraction) -> Fraction:
+    """Where a number lies between the ends, from 0 to 1."""
+    return x if is_unit(low, high) else (x - low) / (high - low)
+
+
+def is_unit(low: Fraction, high: Fraction) -> bool:
+    """Whether a number is from 0 to 1 as it is."""
+    return not low and high == 1
 
 
 def scaled_ends(found: Interval, low: Fraction, high: Fraction) -> list[float]:
     """An interval on [0, 1] in the units of the query, rounded outwards."""
-    if not low and high == 1:
+    if is_unit(low, high):
         return [_down(found.low), _up(found.high)]
     span = high - low
     return [_down(low + found.low * span), _up(low + found.high * span)]
@@ -267,7 +277,7 @@ def scaled_ends(found: Interval, low: Fraction, high: Fraction) -> list[float]:
 
 def scaled_value(x: Fraction, low: Fraction, high: Fraction) -> float:
     """A number on [0, 1] in the units of the query."""
-    scaled = x if not low and high == 1 else low + x * (high - low)
+    scaled = x if is_unit(low, high) else low + x * (high - low)
     return scaled.numerator / scaled.denominator
 
 

@@ -64,6 +64,8 @@ def asking_of(text: str, schema: Schema, asked: Expectation = _PLAIN) -> Asking:
 def ask_for(query: Query, schema: Schema, asked: Expectation = _PLAIN) -> Asking:
     """How the surprise guard asks a query; WrongGuard if only the noise guard can."""
     match query:
+        case Statistical():  # asked most
+            return _number(query, schema, asked)
         case Gate():
             inner = ask_for(query.query, schema)
             if not isinstance(inner, _GATED):
@@ -100,10 +102,14 @@ def ask_for(query: Query, schema: Schema, asked: Expectation = _PLAIN) -> Asking
         case CustomStatistic():
             return NumberAsking(query.canonical, asked, query.form(schema), "statistic")
         case ScalarQuery():
-            form = query.form(schema)
-            is_fraction = not form.bits and (form.low, form.high) == (0.0, 1.0)
-            return NumberAsking(query.canonical, asked, form, "fraction" if is_fraction else "mean")
+            return _number(query, schema, asked)
     raise _refusal(query)
+
+
+def _number(query: ScalarQuery, schema: Schema, asked: Expectation) -> NumberAsking:
+    form = query.form(schema)
+    is_fraction = not form.bits and (form.low, form.high) == (0.0, 1.0)
+    return NumberAsking(query.canonical, asked, form, "fraction" if is_fraction else "mean")
 
 
 def _difference(

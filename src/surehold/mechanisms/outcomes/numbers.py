@@ -16,6 +16,7 @@ from surehold.mechanisms.outcomes.base import (
     cell_of,
     exact_number,
     given_number,
+    is_unit,
     read_menu,
     scaled_ends,
     scaled_value,
@@ -88,7 +89,10 @@ class NumberAsking(Asking):
 
     @property
     def _within(self) -> Fraction | None:
-        return None if self.asked.within is None else self.asked.within / (self.high - self.low)
+        within = self.asked.within
+        if within is None or is_unit(self.low, self.high):
+            return within
+        return within / (self.high - self.low)
 
     def _rule(self, t: int, claim: Claim) -> Fraction:
         spread = self._span(t) if self.by == "statistic" else Fraction(1)
@@ -120,7 +124,7 @@ class NumberAsking(Asking):
         found = Fraction(exact[0].numerators[0], exact[0].denominator)
         if self.is_one_round:  # its unit is a share of t times its sensitivity
             found *= self._span(t)
-        return min(found, Fraction(1))
+        return found if found.numerator < found.denominator else Fraction(1)
 
     def statistic(self, x: Fraction, t: int, claim: Claim) -> Statistic | None:
         """How strongly an observed number speaks against others; None if it does not at all."""
@@ -129,7 +133,7 @@ class NumberAsking(Asking):
             return None
         match self.by:
             case "fraction":
-                count = int(x * t)
+                count = x.numerator * t // x.denominator
                 return tail(count, t) if is_once else CentredMixture(count, t, claim.kappa)
             case "statistic":
                 return Sensitivity(x, t, self._span(t))

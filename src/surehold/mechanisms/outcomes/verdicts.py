@@ -15,6 +15,7 @@ from surehold.mechanisms.outcomes.base import (
     Past,
     Report,
     exact_number,
+    on_unit,
     read_menu,
     write_menu,
 )
@@ -97,7 +98,7 @@ class GateAsking(Asking):
         limit = exact_number(self.limit)
         if isinstance(self.query, DifferenceAsking):
             return (limit + 1) / 2
-        threshold = (limit - self.query.low) / (self.query.high - self.query.low)
+        threshold = on_unit(limit, self.query.low, self.query.high)
         return self.query.place_of(threshold) if isinstance(self.query, RateAsking) else threshold
 
     def menu(self, past: Past) -> dict[str, Any]:

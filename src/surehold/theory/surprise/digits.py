@@ -14,7 +14,8 @@ from math import comb
 from typing import TypeVar
 
 DIGITS = 50
-_CONTEXT = Context(prec=DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX)
+CONTEXT = Context(prec=DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX)
+"""What :func:`precise` computes in."""
 _STIRLING_FROM = 40
 _STIRLING_TERMS = 25
 LOG_TWO = Decimal("0.69314718055994530941723212145817656807550013436025525412068")
@@ -26,7 +27,7 @@ Real = TypeVar("Real", float, Decimal)
 
 def precise() -> AbstractContextManager[Context]:
     """Within it arithmetic with Decimal has fifty digits."""
-    return localcontext(_CONTEXT)
+    return localcontext(CONTEXT)
 
 
 def decimal_of(number: Fraction) -> Decimal:
@@ -82,11 +83,12 @@ def beta_fraction(a: Real, b: Real, x: Real, tolerance: Real) -> Real:
     value = denominator
     m, step = one, denominator
     while True:
-        even = m * (b - m) * x / ((a + m + m - one) * (a + m + m))
+        here = a + m + m
+        even = m * (b - m) * x / ((here - one) * here)
         denominator = one / (one + even * denominator)
         numerator = one + even / numerator
         value *= denominator * numerator
-        odd = -(a + m) * (a + b + m) * x / ((a + m + m) * (a + m + m + one))
+        odd = -(a + m) * (a + b + m) * x / (here * (here + one))
         denominator = one / (one + odd * denominator)
         numerator = one + odd / numerator
         step = denominator * numerator

@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from surehold.theory.surprise.claims.base import Statistic, rejects_at
+from surehold.theory.surprise.claims.base import Statistic, is_last_accepted, rejects_at
 from surehold.theory.surprise.digits import decimal_of, precise
 from surehold.theory.surprise.levels import Level
 
@@ -70,8 +70,10 @@ def lower_end(statistic: Statistic, level: Level, unit: Fraction = UNIT) -> Frac
     """
     guess = statistic.guess(level.nats, upper=False)
     top, bottom, centre = unit.numerator, unit.denominator, statistic.centre
+    step = top / bottom
     last = _last(
         lambda m: rejects_at(statistic, m * top, bottom, level),
+        lambda m: is_last_accepted(statistic, (m + 1) * top, bottom, step, level),
         centre.numerator * bottom // (centre.denominator * top),
         None if guess is None else math.floor(guess * bottom / top),
     )
@@ -85,9 +87,10 @@ def upper_end(statistic: Statistic, level: Level, unit: Fraction = UNIT) -> Frac
     """
     guess = statistic.guess(level.nats, upper=True)
     top, bottom, centre = unit.numerator, unit.denominator, statistic.centre
-    most = -(-bottom // top)
+    most, step = -(-bottom // top), top / bottom
     last = _last(
         lambda m: rejects_at(statistic, (most - m) * top, bottom, level),
+        lambda m: is_last_accepted(statistic, (most - m - 1) * top, bottom, step, level),
         most + -centre.numerator * bottom // (centre.denominator * top),
         None if guess is None else most - math.ceil(guess * bottom / top),
     )
@@ -101,10 +104,17 @@ def round_up(root: Decimal, unit: Fraction = UNIT) -> Fraction:
         return math.ceil(root / decimal_of(unit)) * unit
 
 
-def _last(holds: Callable[[int], bool], most: int, guess: int | None) -> int:
-    """The last m in [0, most] with a property that stays false once it is; 0 holds unasked."""
+def _last(
+    holds: Callable[[int], bool], is_last: Callable[[int], bool], most: int, guess: int | None
+) -> int:
+    """The last m in [0, most] with a property that stays false once it is; 0 holds unasked.
+
+    That it ``is_last`` is quick to know of nearly all.
+    """
     low, high = 0, most + 1
     if guess is not None:
+        if 0 < guess < most and is_last(guess):
+            return guess
         step = 1
         point = min(max(guess, 1), most)
         while low < point < high:  # away from the guess, until it lies between the two

@@ -8,20 +8,22 @@ of a fraction plus a whole number of units, and this is how it is kept: exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import prod
 from typing import Any, Literal
 
 from surehold.errors import InvalidInput
-from surehold.theory.surprise.digits import decimal_of, precise, text_of
+from surehold.theory.surprise.digits import CONTEXT, text_of
 from surehold.theory.surprise.prices import UNITS
 
 LARGEST_BETA = Fraction(1, 2)
 """Ends of the centred mixture grow with the count from a level of 0.39 on (Surprise, section 3)."""
 
 Rounds = Literal["once", "always", "both"]
+_SHORT = Context(prec=28, Emin=MIN_EMIN, Emax=MAX_EMAX)
+_UNITS = Decimal(UNITS)
 
 
 @dataclass(frozen=True)
@@ -43,16 +45,25 @@ class Level:
     @cached_property
     def exact(self) -> Decimal:
         """To fifty digits."""
-        return _exact(self.factor, self.spent)
+        return _logarithm(self.factor, self.spent, CONTEXT)
+
+    @cached_property
+    def _near(self) -> tuple[Decimal, Decimal]:
+        """What it lies between, to 25 digits or so: quick, and nearly always enough."""
+        found = _logarithm(self.factor, self.spent, _SHORT)
+        margin = Decimal(f"1e{max(found.adjusted(), 0) - 25}")
+        return _SHORT.subtract(found, margin), _SHORT.add(found, margin)
 
     @cached_property
     def nats(self) -> float:
         """As a double."""
-        return float(self.exact)
+        low, high = map(float, self._near)
+        return low if low == high else float(self.exact)
 
     def times(self, factor: Fraction | int) -> Level:
         """The level with another factor in the logarithm."""
-        return Level(self.factor * factor, self.spent)
+        (top, bottom), (more, less) = self.factor.as_integer_ratio(), factor.as_integer_ratio()
+        return Level(Fraction(top * more, bottom * less), self.spent)
 
     def to_dict(self) -> dict[str, Any]:
         """What the ledger keeps: text, as the numbers are exact."""
@@ -66,7 +77,8 @@ class Level:
     @cached_property
     def text(self) -> str:
         """To twenty digits."""
-        return text_of(self.exact)
+        low, high = map(text_of, self._near)
+        return low if low == high else text_of(self.exact)
 
     def __str__(self) -> str:
         return self.text
@@ -131,7 +143,6 @@ def selection_level_at(level: Level, weight: Fraction) -> Level:
     return level.times(1 / weight)
 
 
-@lru_cache(maxsize=4096)
-def _exact(factor: Fraction, spent: int) -> Decimal:
-    with precise():
-        return decimal_of(factor).ln() + Decimal(spent) / UNITS
+def _logarithm(factor: Fraction, spent: int, context: Context) -> Decimal:
+    ratio = context.divide(Decimal(factor.numerator), Decimal(factor.denominator))
+    return context.add(context.ln(ratio), context.divide(Decimal(spent), _UNITS))

@@ -32,7 +32,7 @@ def price(weight: Fraction) -> int:
     """
     if not 0 < weight <= 1:
         raise InvalidInput("weight", "above 0 and at most 1", str(weight))
-    digits = 60
+    digits = 36
     while True:
         with localcontext(Context(prec=digits)):
             units = -decimal_of(weight).ln() * UNITS

@@ -54,8 +54,9 @@ class Shares:
         if not self.left:
             hint = "all of beta was declared for other claims; ask what was registered"
             raise InvalidInput("share", "declared for this claim", "not declared", hint)
-        share = self.left / (self.defaults + 1 + self.expected)
-        return share, Shares(self.expected, self.defaults + 1, self.left - share)
+        parts, (top, bottom) = self.defaults + 1 + self.expected, self.left.as_integer_ratio()
+        rest = Fraction(top * (parts - 1), bottom * parts)
+        return Fraction(top, bottom * parts), Shares(self.expected, self.defaults + 1, rest)
 
     def declare(self, total: Fraction, claims: int) -> tuple[Fraction, Shares]:
         """The share of each of ``claims`` that have ``total`` together, and what is left."""

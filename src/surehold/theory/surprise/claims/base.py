@@ -20,10 +20,15 @@ _CLOSE = 1e-11  # a hundredth of the unit in which ends are shown
 
 
 class Rough(NamedTuple):
-    """A statistic in doubles, and how far off it may be."""
+    """A statistic in doubles, and how far off it may be.
+
+    The ``slope`` is how steeply it rises away from the mean, where it is convex from there on; 0
+    says nothing.
+    """
 
     value: float
     error: float
+    slope: float = 0.0
 
 
 class Statistic(ABC):
@@ -90,8 +95,24 @@ def rejects_at(statistic: Statistic, numerator: int, denominator: int, level: Le
     """Like ``rejects``, at a fraction that need not be in lowest terms: reducing it takes time."""
     if not 0 < numerator < denominator:
         return Fraction(numerator, denominator) != statistic.centre
-    value, error = statistic.rough(numerator / denominator, (denominator - numerator) / denominator)
-    gap = value - level.nats
+    found = statistic.rough(numerator / denominator, (denominator - numerator) / denominator)
+    gap, error = found.value - level.nats, found.error
     if abs(gap) > error + ROUNDING * level.nats and not math.isnan(gap):
         return gap > 0.0
     return exact_value(statistic, Fraction(numerator, denominator)) - level.exact >= -_EQUAL
+
+
+def is_last_accepted(
+    statistic: Statistic, numerator: int, denominator: int, unit: float, level: Level
+) -> bool:
+    """Whether it does not reject a fraction, and does what is a unit further from the mean.
+
+    One value can tell: beyond it a convex function lies above its tangent. False if that leaves it
+    open.
+    """
+    if not 0 < numerator < denominator:
+        return False
+    found = statistic.rough(numerator / denominator, (denominator - numerator) / denominator)
+    error = found.error + ROUNDING * level.nats
+    following = found.value + 0.999 * found.slope * unit
+    return found.value < level.nats - error and following > level.nats + error

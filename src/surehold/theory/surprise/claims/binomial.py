@@ -82,10 +82,11 @@ def log_tail(count: int, t: int, p: float, q: float) -> Rough:
         *(-a * math.log(p), -b * math.log(q), math.log(a)),
         *(math.lgamma(a), math.lgamma(b), -math.lgamma(a + b)),
     )
-    value = math.fsum(terms) - math.log(beta_fraction(a, b, p, 2.0**-52))
+    fraction = beta_fraction(a, b, p, 2.0**-52)
+    value = math.fsum(terms) - math.log(fraction)
     error = ROUNDING * (math.fsum(map(abs, terms)) + t)
-    if is_far:
-        return Rough(value, error)
+    if is_far:  # the tail is log-concave, as the density is
+        return Rough(value, error, a / (p * q * fraction))
     other = math.exp(-value)
     return Rough(-math.log1p(-other), error / (1.0 - other))
 

@@ -14,7 +14,7 @@ from surehold.theory.surprise.levels import Level
 
 def concentration(records: int, level: Level) -> int:
     """kappa = max(1, floor(t0/(2 l))), kept from registration on (Surprise, section 3b)."""
-    if not records or not level.exact:
+    if not records or not level.nats:
         return records or 1
     rough = records / (2.0 * level.nats)
     if abs(rough - round(rough)) > 1e-9 * rough:  # doubles decide, unless it is a close call

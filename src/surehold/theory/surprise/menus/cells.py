@@ -34,7 +34,8 @@ class Cell:
     @property
     def middle(self) -> Fraction:
         """What is shown as the value."""
-        return (self.low + self.high) / 2
+        (low, a), (high, b) = self.low.as_integer_ratio(), self.high.as_integer_ratio()
+        return Fraction(low * b + high * a, 2 * a * b)
 
     def meet(self, other: Cell) -> Cell | None:
         """What is in both; None if nothing is."""
@@ -71,7 +72,6 @@ class Grid:
     last: int
 
     @classmethod
-    @lru_cache(maxsize=64)
     def plain(cls, e: Fraction) -> Grid:
         """Cells [2ej, 2e(j+1)) for j = 0 to ceil(1/(2e)) - 1 (Surprise, section 4, "plain")."""
         return cls(Fraction(0), 2 * _check_e(e), math.ceil(1 / (2 * e)) - 1)
@@ -81,7 +81,8 @@ class Grid:
         """Cells of which number 0 is g +- e (Surprise, section 4, "expected")."""
         if not 0 <= g <= 1:
             raise InvalidInput("expect", "from 0 to 1", str(g))
-        return cls(g - e, 2 * _check_e(e), math.floor((1 - g + e) / (2 * e)))
+        origin, width = g - e, 2 * _check_e(e)
+        return cls(origin, width, _floor_ratio(1 - origin, width))
 
     @property
     def first(self) -> int:
@@ -134,7 +135,11 @@ def half_cell(t: int, level: Level, always: bool, spread: Fraction = Fraction(1)
 def _largest(limit: Decimal) -> Fraction:
     """The largest 1, 2 or 5 times a power of ten that is not above a limit."""
     digit, exponent = limit.as_tuple().digits[0], limit.adjusted()
-    first = 5 if digit >= 5 else 2 if digit >= 2 else 1
+    return _round_number(5 if digit >= 5 else 2 if digit >= 2 else 1, exponent)
+
+
+@lru_cache(maxsize=64)
+def _round_number(first: int, exponent: int) -> Fraction:
     return Fraction(first * 10**exponent) if exponent >= 0 else Fraction(first, 10**-exponent)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 from surehold.errors import InvalidInput
@@ -74,6 +75,7 @@ def gate_menu(threshold: Fraction, weights: Mapping[Verdict, Fraction]) -> GateM
     return GateMenu(threshold, tuple((verdict, weights[verdict]) for verdict in verdicts))
 
 
+@lru_cache(maxsize=1024)
 def expected_gate(
     threshold: Fraction, expect: Verdict | None, doubt: Fraction, *, one_sided: bool = False
 ) -> GateMenu:
