@@ -230,7 +230,7 @@ class Log:
 @contextmanager
 def logged() -> Iterator[Log]:
     """What services in this process log meanwhile."""
-    names = ("surehold.server", "uvicorn", "")
+    names = ("surehold.server", "uvicorn", "urllib3", "")
     before = [(logging.getLogger(name), vars(logging.getLogger(name)).copy()) for name in names]
     found = Log()
     start_logging(found.stream)

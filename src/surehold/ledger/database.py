@@ -22,6 +22,7 @@ from surehold.errors import LedgerCorrupt, StorageFailed, SureholdError
 from surehold.files import PRIVATE_FILE
 from surehold.ledger.tables import MIGRATIONS, Connection
 from surehold.locks import waiting_lock
+from surehold.spans import span
 
 LOCK = "writing.lock"
 WHAT = "the ledger"
@@ -112,7 +113,7 @@ class Database:
         a new connection before the next write.
         """
         self._check_process()
-        with self.lock, _storage_errors(_WRITING), self._exclusive():
+        with span("commit"), self.lock, _storage_errors(_WRITING), self._exclusive():
             self._connection.execute("BEGIN IMMEDIATE")
             is_over = False
             try:
