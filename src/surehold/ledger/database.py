@@ -180,6 +180,14 @@ class Database:
             reason = "another process is reading the ledger"
             raise StorageFailed(doing, reason, "run the same command again", kept=True)
 
+    def copy_to(self, path: Path) -> None:
+        """Write what is there at this moment into a new file, without waiting for a writer."""
+        self._check_process()
+        path.touch(mode=PRIVATE_FILE, exist_ok=False)
+        copy = contextlib.closing(sqlite3.connect(path))
+        with self.lock, _storage_errors("copying the ledger"), copy as target:
+            self._connection.backup(target)
+
     def damage(self) -> str | None:
         """What SQLite itself finds wrong with the pages of the file."""
         found = self._value("PRAGMA quick_check(1)")
