@@ -103,8 +103,8 @@ def backup(dataset: Path, target: Path, as_json: bool) -> None:
         verified = copy(dataset, target, progress)
     console.show_result(verified, as_json)
     console.note(
-        f"the copy ends at entry {verified.entries:,}, head {verified.head[:12]}; nobody can ask it "
-        "until its witness is rebuilt"
+        f"the copy ends at entry {verified.entries:,}, head {verified.head[:12]}; nobody can ask "
+        "it until its witness is rebuilt"
     )
 
 

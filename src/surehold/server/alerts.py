@@ -62,7 +62,7 @@ class Alerts:
         while not self._stopped.wait(pause):
             is_delivered = True
             for service in self._host.services:
-                with suppress(SureholdError):  # whoever asks it gets the error
+                with suppress(SureholdError):  # its callers get the error
                     is_delivered = self._look(service) and is_delivered
             self._failures = 0 if is_delivered else self._failures + 1
             pause = min(self._every * 2.0**self._failures, _LONGEST_PAUSE)
