@@ -277,9 +277,12 @@ def check_headers(got: Got) -> None:
 
 
 @contextmanager
-def serving(path: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(
+    path: Path, *options: str | Path, is_root: bool = False
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """`surehold serve` in a process of its own; yields its address and the process."""
-    command = [sys.executable, "-m", "surehold", "serve", str(path), "--port", "0", *options]
+    given = [*(["--root"] if is_root else []), str(path), "--port", "0", *map(str, options)]
+    command = [sys.executable, "-m", "surehold", "serve", *given]
     log = (path.parent / "service.log").open("a")
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     try:
