@@ -93,10 +93,10 @@ lock: .venv-lock/.ready  ## update the pinned dependencies (LOCK_FLAGS=--upgrade
 	@$(UV) pip compile $(LOCK_COMMON) --group dev -o requirements/dev.txt pyproject.toml
 	@echo "==> requirements/demo.txt, at the same versions"
 	@$(UV) pip compile $(LOCK_COMMON) --group build -c requirements/dev.txt -o requirements/demo.txt pyproject.toml
-	@for extra in serve mcp; do \
-		echo "==> requirements/$$extra.txt, at the same versions"; \
+	@for extra in "serve --extra otel" mcp; do \
+		file=requirements/$${extra%% *}.txt; echo "==> $$file, at the same versions"; \
 		$(UV) pip compile $(LOCK_COMMON) --group build --extra $$extra --extra models \
-			-c requirements/dev.txt -o requirements/$$extra.txt pyproject.toml || exit 1; done
+			-c requirements/dev.txt -o $$file pyproject.toml || exit 1; done
 
 LOCK_COMMON = --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command "make lock" --extra plot $(LOCK_FLAGS)

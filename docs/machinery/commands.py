@@ -54,6 +54,7 @@ _ARGUMENTS = {
     "plan_or_dataset": "a plan written by `surehold plan --json`, or a dataset's folder",
     "queries": "one or more [queries](queries.md)",
     "query": "a [query](queries.md)",
+    "target": "the folder of the copy, to be created",
     "source": "a file of records; `-` or nothing means standard input",
 }
 _DOCUMENT = re.compile(r"docs/reference/([\w-]+\.md)")

@@ -80,6 +80,16 @@ def exposure(folder: Path) -> str | None:
     )
 
 
+def check_writable(folder: Path) -> None:
+    """Raise StorageFailed unless files can be written there now."""
+    path = passing_name(folder)
+    with stored(f"writing to {folder.name}", kept=False):
+        try:
+            path.write_bytes(bytes(4096))
+        finally:
+            path.unlink(missing_ok=True)
+
+
 def passing_name(folder: Path) -> Path:
     """Return a unique temporary name for an incomplete file."""
     return folder / f"{PASSING}{uuid.uuid4().hex}"

@@ -36,6 +36,7 @@ class Caller:
         self._address = Path(order["address"])
         self._progress = Path(order["progress"])
         self._token = order.get("token")
+        self._base: str = order.get("base", "")  # of its dataset, on a server of several
         self._seed: int = order["seed"]
         self._is_patient: bool = order.get("patient", False)
         self._round: int | None = order.get("round")
@@ -171,7 +172,8 @@ class Caller:
         while True:
             try:
                 connection = self._connected()
-                connection.request("GET" if body is None else "POST", path, body, headers)
+                method = "GET" if body is None else "POST"
+                connection.request(method, self._base + path, body, headers)
                 response = connection.getresponse()
                 content = response.read()
                 if not self._is_patient or response.status != 503:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,18 +40,31 @@ class Killed:
 
 def killed(path: Path, kills: int, seed: int, analysts: int = 3) -> Killed:
     """Kill a service so many times at random moments, then let everybody finish."""
+    [seen] = killed_together([path], kills, seed, analysts)
+    return seen
+
+
+def killed_together(
+    paths: Sequence[Path], kills: int, seed: int, analysts: int = 3
+) -> list[Killed]:
+    """The same with callers of several datasets on one service; what was seen of each."""
     moments = random.Random(seed)
-    viewer = token(path, "viewer", "eve")
-    orders = [{"token": token(path, "custodian", "ward"), "does": APPENDING}]
-    orders += [
-        {"token": token(path, "analyst", f"analyst {i}"), "does": ASKING} for i in range(analysts)
-    ]
+    bases = {path: "" if len(paths) == 1 else f"/d/{path.name}" for path in paths}
+    viewers = {path: token(path, "viewer", "eve") for path in paths}
+    orders = []
+    for path, base in bases.items():
+        orders.append({"token": token(path, "custodian", "ward"), "does": APPENDING, "base": base})
+        for i in range(analysts):
+            analyst = token(path, "analyst", f"analyst {i}")
+            orders.append({"token": analyst, "does": ASKING, "base": base})
     restarts = []
-    with Crowd(path.parent) as crowd:
+    with Crowd(paths[0].parent) as crowd:
         for life in range(kills + 1):
             began = time.monotonic()
-            with serving(path, "--rate", "100000") as (url, process):
-                assert send(url, "GET", "/v1/status", token=viewer).status == 200
+            with serving(*paths, "--rate", "100000") as (url, process):
+                for path, base in bases.items():
+                    got = send(url, "GET", f"{base}/v1/status", token=viewers[path])
+                    assert got.status == 200
                 restarts.append(time.monotonic() - began)
                 answered = crowd.progress
                 crowd.tell(url)
@@ -58,7 +72,7 @@ def killed(path: Path, kills: int, seed: int, analysts: int = 3) -> Killed:
                     crowd.go(*({**order, "patient": True} for order in orders))
                 if life == kills:
                     logs = crowd.end()
-                    kept = transcript(url, viewer)
+                    kept = [transcript(url + bases[path], viewers[path]) for path in paths]
                     break
                 if life % 3:  # the others are killed while they wake up
                     crowd.wait_for_progress(answered)
@@ -67,4 +81,5 @@ def killed(path: Path, kills: int, seed: int, analysts: int = 3) -> Killed:
                 crowd.tell(None)  # the port may be another's soon
                 assert process.poll() is None, "the service ended by itself"
                 process.kill()
-    return Killed(restarts, logs, kept)
+    each = len(logs) // len(paths)
+    return [Killed(restarts, logs[i * each : (i + 1) * each], kept[i]) for i in range(len(paths))]

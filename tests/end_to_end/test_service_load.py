@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import copy
+import shutil
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ from end_to_end.crowd import (
 )
 from support.service import send, serving
 
-CLIENTS, SECONDS = 32, 10.0
+CLIENTS, SECONDS, FEW_SECONDS = 32, 10.0, 1.0
 UNLIMITED = ("--rate", "100000")
 
 
@@ -53,6 +55,49 @@ def test_32_clients_at_once(tmp_path: Path) -> None:
         logs = crowd.end()
         kept = transcript(url, custodian)
         assert send(url, "POST", "/v1/verify", token=custodian).json["answers"] == len(kept)
+    check_all(path, logs, kept)
+
+
+def test_32_clients_of_several_datasets_one_of_which_is_damaged_meanwhile(tmp_path: Path) -> None:
+    """Two go on, whatever becomes of the one that cannot be opened and the one that was open."""
+    root = tmp_path / "root"
+    root.mkdir()
+    paths = {name: made(root / name, plenty()) for name in ("one", "two")}
+    shutil.copytree(made(root / "later", None, 2000), root / "before")
+    (root / "before" / "ledger.sqlite").write_bytes(b"no ledger")
+    custodians = {name: token(path, "custodian", "ward") for name, path in paths.items()}
+    own = {name: token(root / name, "analyst", "ann") for name in ("before", "later")}
+
+    def failures(url: str, name: str) -> str | None:
+        body = {"query": "x < 0.5"}
+        got = send(url, "POST", f"/d/{name}/v1/ask", body, token=own[name])
+        return None if got.status == 200 else got.error
+
+    hosted = serving(root, *UNLIMITED, is_root=True)
+    with hosted as (url, process), Crowd(tmp_path, url) as crowd:
+        assert (failures(url, "later"), failures(url, "before")) == (None, "LedgerCorrupt")
+        for name, path in paths.items():
+            base = {"base": f"/d/{name}"}
+            crowd.go(
+                {"token": custodians[name], "does": CUSTODIAN, **base},
+                *({**order, **base} for order in orders(path, ANALYST, CLIENTS // 2 - 1)),
+            )
+        time.sleep(FEW_SECONDS)
+        for left in (root / "later").glob("ledger.sqlite*"):
+            left.write_bytes(bytes(4096))
+        assert {failures(url, name) for name in ("later", "before")} == {"LedgerCorrupt"}
+        time.sleep(FEW_SECONDS)
+        assert {failures(url, name) for name in ("later", "before")} == {"LedgerCorrupt"}
+        assert send(url, "GET", "/readyz").status == 200
+        logs = crowd.end()
+        kept = {name: transcript(f"{url}/d/{name}", custodians[name]) for name in paths}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    for i, (name, path) in enumerate(paths.items()):
+        check_all(path, logs[i * CLIENTS // 2 : (i + 1) * CLIENTS // 2], kept[name])
+
+
+def check_all(path: Path, logs: list[Log], kept: dict[int, dict[str, Any]]) -> None:
     for what in (*ANALYST, *CUSTODIAN):
         assert any(log.times.get(what) for log in logs), f"nobody did {what}"
     assert all(log.told or log.appended for log in logs), "somebody was never served"

@@ -10,31 +10,36 @@ import subprocess
 import sys
 import tomllib
 from fnmatch import fnmatch
+from ipaddress import ip_address, ip_network
 
 import click
 import pytest
 import yaml
 
 from support.documents import ROOT, fences
-from support.runtime import made
-from support.service import running
+from support.runtime import GUARDS, made
+from support.service import running, send
 from surehold.cli import surehold
-from surehold.server import protocol
+from surehold.server import middleware, protocol
 from surehold.server.settings import Settings
 
 PAGE = (ROOT / "docs" / "how-to" / "deploy-the-service.md").read_text(encoding="utf-8")
-COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
-CADDY = (ROOT / "Caddyfile").read_text(encoding="utf-8")
+DEPLOY = ROOT / "deploy"
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+CADDY = (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
+UNIT = (DEPLOY / "surehold.service").read_text(encoding="utf-8")
+BOARD = json.loads((DEPLOY / "grafana.json").read_text(encoding="utf-8"))
+RULES = yaml.safe_load((DEPLOY / "alerts.yml").read_text(encoding="utf-8"))["groups"][0]["rules"]
+SCRAPED = yaml.safe_load((DEPLOY / "prometheus.yml").read_text(encoding="utf-8"))
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SERVE = surehold.commands["serve"]
 PORT = next(option.default for option in SERVE.params if option.name == "port")
-[UNIT] = [fence.code for fence in fences(PAGE) if fence.code.startswith("[Unit]")]
 
 
 def instructions() -> list[tuple[str, str]]:
     """The Dockerfile: each instruction and what it is given."""
-    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     text = re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", "")
     lines = (line.partition(" ") for line in text.splitlines() if line.strip())
     return [(name, given.strip()) for name, _, given in lines]
@@ -64,7 +69,11 @@ def setting(name: str) -> str:
 
 class TestTheContainer:
     def test_what_it_copies_is_there_and_not_ignored(self):
-        ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+        build = COMPOSE["services"]["surehold"]["build"]
+        assert (DEPLOY / build["context"]).resolve() == ROOT
+        file = ROOT / build["dockerfile"]
+        ignored = file.with_suffix(".dockerignore").read_text(encoding="utf-8").splitlines()
+        assert ignored[1] == "*"
         let_in = [line[1:] for line in ignored if line.startswith("!")]
         sources = [
             source
@@ -84,9 +93,10 @@ class TestTheContainer:
         assert "-r requirements/serve.txt" in pinned
 
     def test_it_runs_as_nobody_in_particular(self):
-        assert given("USER") == ["surehold"]
+        [user] = given("USER")
+        assert int(user) > 0  # as Kubernetes' runAsNonRoot wants it, a number
         [made] = [run for run in given("RUN") if "useradd" in run]
-        assert "useradd --system" in made
+        assert f"useradd --system --uid {user} " in made
         order = [name for name, _ in instructions()]
         assert order.index("USER") < order.index("ENTRYPOINT")
 
@@ -95,15 +105,18 @@ class TestTheContainer:
         assert json.loads(entry) == ["surehold"]
         words = json.loads(arguments)
         check_command([*words])
-        [volume] = given("VOLUME")
-        assert words[1].startswith(f"{volume}/")
+        assert words[1].startswith(f"{given('VOLUME')[0].split()[0]}/")
         assert given("EXPOSE") == [str(PORT)]
+        command = COMPOSE["services"]["surehold"]["command"]
+        check_command([*command])
+        assert command[: len(words)] == words
 
     def test_its_health_check_tells_a_service_from_none(self, tmp_path):
         [check] = given("HEALTHCHECK")
         program, *options = json.loads(check.partition("CMD ")[2])
         assert program == "python"
         assert str(PORT) in options[-1]
+        assert "/readyz" in options[-1]
         with made(tmp_path / "clinic", count=200) as dataset, running(dataset) as run:
             here = options[-1].replace(str(PORT), run.url.rpartition(":")[2])
             command = [sys.executable, *options[:-1], here]
@@ -117,9 +130,17 @@ class TestTheContainer:
 
 class TestCompose:
     def test_the_volume_is_the_containers(self):
-        [volume] = COMPOSE["services"]["surehold"]["volumes"]
-        assert [volume.partition(":")[2]] == given("VOLUME")
-        assert volume.partition(":")[0] in COMPOSE["volumes"]
+        volumes = [one.split(":") for one in COMPOSE["services"]["surehold"]["volumes"]]
+        assert [[inside for _, inside in volumes]] == [one.split() for one in given("VOLUME")]
+        assert {name for name, _ in volumes} <= set(COMPOSE["volumes"])
+
+    def test_the_service_writes_nowhere_else_and_has_no_rights(self):
+        service = COMPOSE["services"]["surehold"]
+        assert service["read_only"] is True
+        assert service["tmpfs"] == ["/tmp"]
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert not {"privileged", "user", "cap_add", "ports"} & set(service)
 
     def test_only_the_proxy_can_be_reached(self):
         service, proxy = COMPOSE["services"]["surehold"], COMPOSE["services"]["caddy"]
@@ -127,7 +148,15 @@ class TestCompose:
         assert service["networks"] == ["inside"]
         assert COMPOSE["networks"]["inside"]["internal"] is True
         assert "443:443" in proxy["ports"]
-        assert "inside" in proxy["networks"]
+        inside, address = COMPOSE["networks"]["inside"], proxy["networks"]["inside"]["ipv4_address"]
+        [subnet] = [one["subnet"] for one in inside["ipam"]["config"]]
+        assert ip_address(address) in ip_network(subnet)
+        command = service["command"]
+        assert command[command.index("--proxy") + 1] == address
+        # A named proxy is trusted with these, so it must not pass on a client's.
+        assert "header_up X-Request-Id {http.request.uuid}" in CADDY
+        for name in middleware._TRACE:
+            assert f"header_up -{name.capitalize()}\n" in CADDY
 
     def test_it_may_finish_what_is_under_way(self):
         least = protocol._SECONDS_TO_FINISH
@@ -152,6 +181,12 @@ class TestTheUnit:
         assert setting("User") != "root"
         assert int(setting("TimeoutStopSec")) > protocol._SECONDS_TO_FINISH
 
+    def test_it_has_as_few_rights_as_the_container(self):
+        assert setting("ProtectSystem") == "strict"
+        assert setting("CapabilityBoundingSet") == ""
+        for name in ("NoNewPrivileges", "PrivateTmp", "PrivateDevices", "RestrictNamespaces"):
+            assert setting(name) == "true"
+
     @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd")
     def test_systemd_understands_it(self, tmp_path):
         program = shlex.split(setting("ExecStart"))[0]
@@ -165,8 +200,85 @@ class TestTheUnit:
         assert (ended.returncode, about) == (0, [])
 
 
+EXPRESSIONS = [
+    *(rule["expr"] for rule in RULES),
+    *(target["expr"] for panel in BOARD["panels"] for target in panel["targets"]),
+    *(one["query"]["query"] for one in BOARD["templating"]["list"][1:]),
+]
+
+
+@pytest.fixture(scope="module")
+def exposed(tmp_path_factory) -> dict[str, set[str]]:
+    """The names of both guards, each with its labels, once everything was counted."""
+    found: dict[str, set[str]] = {"up": set()}
+    for guard in GUARDS:
+        folder = tmp_path_factory.mktemp(guard) / "clinic"
+        with made(folder, count=300, guard=guard) as dataset, running(dataset) as run:
+            send(run.url, "POST", "/v1/ask", {"query": "age > 65"})
+            run.runner._host.main.metrics.count_call("ask", "answered")
+            text = send(run.url, "GET", "/metrics").content.decode()
+        for name, labels in re.findall(r"^(\w+)(?:\{(.*)\})? ", text, flags=re.MULTILINE):
+            found.setdefault(name, set()).update(re.findall(r"(\w+)=", labels))
+    return found
+
+
+class TestMonitoring:
+    """Every name that dashboard and rules have is one of /metrics, with these labels."""
+
+    def test_all_names_and_labels_exist(self, exposed):
+        of_targets = {"dataset", "job", "instance"}  # prometheus.yml gives them
+        for expression in EXPRESSIONS:
+            text = re.sub(r'"[^"]*"', "", expression)
+            names = set(re.findall(r"\b(?:surehold_\w+|up)\b", text))
+            assert names, expression
+            assert names <= set(exposed), expression
+            labels = set(re.findall(r"(\w+)=", text))
+            for listed in re.findall(r"(?:by|without) \(([^)]*)\)", text):
+                labels |= {one.strip() for one in listed.split(",")}
+            assert labels <= of_targets.union(*(exposed[name] for name in names)), expression
+            assert text.count("(") == text.count(")")
+
+    def test_all_that_is_exposed_is_on_the_dashboard_or_in_the_reference(self, exposed):
+        shown = " ".join(EXPRESSIONS)
+        http = (ROOT / "docs" / "reference" / "http.md").read_text(encoding="utf-8")
+        for name in exposed:
+            if name.startswith("surehold_") and not name.endswith(("_created", "_sum", "_count")):
+                assert name in shown, name
+                assert name.removesuffix("_bucket") in http, name
+
+    def test_the_dashboard_can_be_imported(self):
+        panels = BOARD["panels"]
+        assert len({panel["id"] for panel in panels}) == len(panels) > 10
+        variables = {one["name"] for one in BOARD["templating"]["list"]}
+        assert set(re.findall(r"\$\{?(\w+)", json.dumps(panels))) <= variables
+        taken: set[tuple[int, int]] = set()
+        for panel in panels:
+            at = panel["gridPos"]
+            cells = {(at["x"] + i, at["y"] + j) for i in range(at["w"]) for j in range(at["h"])}
+            assert not cells & taken
+            assert at["x"] + at["w"] <= 24
+            taken |= cells
+            assert [one["refId"] for one in panel["targets"]] == [*"AB"][: len(panel["targets"])]
+
+    def test_rules_say_what_to_do_about_which_dataset(self):
+        assert SCRAPED["rule_files"] == ["alerts.yml"]
+        [job] = SCRAPED["scrape_configs"]
+        [target] = job["static_configs"]
+        name = target["labels"]["dataset"]
+        assert target["labels"]["__metrics_path__"] == f"/d/{name}/metrics"
+        for rule in RULES:
+            assert rule["labels"]["severity"] in ("warning", "critical")
+            assert "{{ $labels.dataset }}" in rule["annotations"]["summary"]
+            assert 'job="surehold"' not in rule["expr"] or job["job_name"] == "surehold"
+
+
+def test_every_file_is_described():
+    for path in DEPLOY.iterdir():
+        assert path.suffix == ".dockerignore" or f"(../../deploy/{path.name})" in PAGE, path.name
+
+
 def test_commands_of_the_page_exist():
-    text = "\n".join(fence.code for fence in fences(PAGE) if not fence.code.startswith("["))
+    text = "\n".join(fence.code for fence in fences(PAGE))
     calls = re.findall(r"(?:compose run .*?|bin/|\$\(.*?\) )surehold ([a-z][^>\n]*)", text)
     assert len(calls) >= 6
     for call in calls:

@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import urlsplit
 
 import pytest
 
 import surehold.errors as errors
 from support.runtime import GUARDS, contents, made
-from support.service import KINDS, Running, check_headers, check_refusal, raw, read, running, send
+from support.service import (
+    KINDS,
+    Running,
+    check_headers,
+    check_refusal,
+    raw,
+    read,
+    running,
+    running_among,
+    send,
+)
 from surehold.server.errors import STATUSES, headers_of, status_of, unexpected
 
 JSON = {"Content-Type": "application/json"}
 
 
-@pytest.fixture(scope="module", params=GUARDS)
+@pytest.fixture(scope="module", params=[*GUARDS, "several"])
 def house(request, tmp_path_factory):
-    """A service with tokens, and one of each role."""
+    """A service with tokens, and one of each role; of one dataset, or one of several."""
     folder = tmp_path_factory.mktemp("hostile") / "clinic"
-    with made(folder, count=1000, guard=request.param) as dataset, running(dataset) as run:
+    if request.param != "several":
+        with made(folder, count=1000, guard=request.param) as dataset, running(dataset) as run:
+            yield run, run.token("custodian")
+        return
+    other = folder.with_name("shop")
+    made(folder, count=1000).close()
+    made(other, count=1000, guard="surprise").close()
+    with running_among(folder, other) as run:
         yield run, run.token("custodian")
 
 
@@ -26,9 +44,9 @@ def house(request, tmp_path_factory):
 def unharmed(house):
     """Whatever happens meanwhile leaves the dataset as it was, and the service well."""
     run, token = house
-    before = contents(run.dataset.path)
+    before = [contents(path) for path in (run.dataset.path, *run.others)]
     yield
-    assert contents(run.dataset.path) == before
+    assert [contents(path) for path in (run.dataset.path, *run.others)] == before
     assert send(run.url, "GET", "/v1/status", token=token).status == 200
     assert list(run.service.incoming.glob("*")) == []
 
@@ -330,7 +348,8 @@ NO_HTTP = {
 @pytest.mark.parametrize("name", NO_HTTP)
 def test_what_is_no_http(house, name):
     run, _ = house
-    got = read(raw(run.url, NO_HTTP[name].encode("latin-1")))
+    sent = NO_HTTP[name].replace("/v1/", f"{urlsplit(run.url).path}/v1/")
+    got = read(raw(run.url, sent.encode("latin-1")))
     error = check_refusal(got, 400, 401)  # 401 where the head was good and the body was not
     assert (got.status == 400) is (error["type"] == "RequestRefused")
 

@@ -28,6 +28,7 @@ from surehold.server.tokens import FILE, Role, TokenBook
 # By hand: what a server with several datasets has at its root, and who may use it.
 FRONT: dict[tuple[str, str], str | None] = {
     ("GET", "/healthz"): None,
+    ("GET", "/readyz"): None,
     ("GET", "/v1/datasets"): "any",
     ("POST", "/v1/datasets"): "custodian",
     ("GET", "/v1/tokens"): "custodian",
@@ -146,7 +147,7 @@ def test_at_the_root_only_custodians_of_all_datasets_do_anything_but_look(house,
     some, own = house.token(role, "clinic", "shop"), house.own("clinic", role)
     every = house.token(role)
     for method, path in FRONT:
-        if path in ("/healthz",) or (method == "GET" and path == "/v1/datasets"):
+        if path in ("/healthz", "/readyz") or (method == "GET" and path == "/v1/datasets"):
             continue
         body = {"/v1/datasets": NEW, "/v1/tokens": {"analyst": "x"}}.get(path)
         address = ADDRESSES.get(path, path)

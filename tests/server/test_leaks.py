@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import polars as pl
 import pytest
@@ -15,8 +18,9 @@ import pytest
 from server.doors import GUARDED, OF_THE_OTHER_GUARD, knocked
 from support.noise_sources import FastSeededNoise
 from support.runtime import COLUMNS, GUARDS, guarded
-from support.service import QUICK, Got, knock, running, send
+from support.service import QUICK, Got, Running, knock, running, running_among, send
 from surehold.server.routes import page
+from surehold.server.tokens import TokenBook
 from surehold.session.dataset import Dataset, create
 from surehold.session.session import Session
 
@@ -43,19 +47,33 @@ def filled(path: Any, some: list[dict[str, Any]], guard: str) -> Dataset:
     return dataset
 
 
-@pytest.fixture(params=GUARDS)
+LIVELY = replace(QUICK, alive_seconds=0.3)
+
+
+@contextmanager
+def caged(folder: Path, how: str) -> Iterator[tuple[Running, str]]:
+    """A service of a dataset of canaries with one guard, or of several, one with each guard."""
+    if how != "several":
+        with filled(folder / "clinic", canaries(), how) as dataset, running(dataset, LIVELY) as run:
+            yield run, run.token("custodian")
+        return
+    for name, guard in (("clinic", "surprise"), ("shop", "noise")):
+        filled(folder / name, canaries(), guard).close()
+    with running_among(folder / "clinic", folder / "shop", settings=LIVELY) as run:
+        TokenBook(folder / "shop").create("ann", "custodian", seconds=60.0)
+        yield run, run.token("custodian")
+
+
+@pytest.fixture(params=[*GUARDS, "several"])
 def cage(request, tmp_path):
-    lively = replace(QUICK, alive_seconds=0.3)
-    path = tmp_path / "clinic"
-    with filled(path, canaries(), request.param) as dataset, running(dataset, lively) as run:
-        yield run, run.token("custodian")
+    with caged(tmp_path, request.param) as found:
+        yield found
 
 
-@pytest.fixture(scope="module", params=GUARDS)
+@pytest.fixture(scope="module", params=[*GUARDS, "several"])
 def lasting_cage(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cage")
-    with filled(folder / "clinic", canaries(), request.param) as dataset, running(dataset) as run:
-        yield run, run.token("custodian")
+    with caged(tmp_path_factory.mktemp("cage"), request.param) as found:
+        yield found
 
 
 def check_silent(*told: object) -> None:
@@ -301,7 +319,8 @@ def test_a_stream_whose_look_fails_says_nothing_of_it(cage, log, monkeypatch):
         raise Careless(WORD)
 
     monkeypatch.setattr(Dataset, "status", fail)
-    head = f"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n\r\n"
+    path = f"{urlsplit(run.url).path}/v1/events"
+    head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n\r\n"
     with knock(run.url, head.encode()) as connection:
         told = b""
         while b": still here" not in told:

@@ -14,10 +14,13 @@ import schemathesis
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 
-from support.runtime import GUARDS, contents, made, records
-from support.service import QUICK, Running, running, send
+from server.test_hosts import FRONT
+from support.runtime import GUARDS, contents, made, opened, records
+from support.service import QUICK, hosting, running, send
 from support.soak import SOAKING, length
 from surehold.errors import RequestRefused
+from surehold.server.host import Host
+from surehold.server.tokens import TokenBook
 from surehold.session.dataset import Dataset
 from surehold.session.session import Session
 
@@ -51,18 +54,18 @@ class Findings:
 
 
 def tried(
-    run: Running,
+    url: str,
     token: str | None,
     examples: int,
     only: Callable[[str], bool] = lambda path: True,
 ) -> Findings:
     """Send what schemathesis thinks of, the same at every run, and check all that comes back."""
-    document = send(run.url, "GET", "/openapi.json").json
+    document = send(url, "GET", "/openapi.json").json
     document["paths"] = {path: kept for path, kept in document["paths"].items() if only(path)}
     config = SchemathesisConfig.from_dict(
         {
             "seed": 1,
-            "base-url": run.url,
+            "base-url": url,
             "headers": {} if token is None else {"Authorization": f"Bearer {token}"},
             "request-timeout": 10.0,
             "continue-on-failure": True,
@@ -147,8 +150,8 @@ def house(guard, tmp_path):
 def test_whatever_a_custodian_sends(house):
     # Which end what the others need; it learns the IDs of tokens, and revokes its own.
     final, examples = ("/v1/retire", "/v1/tokens/{id}"), length(20, full=40)
-    found = tried(house, house.token("custodian"), examples, lambda path: path not in final)
-    last = tried(house, house.token("custodian"), 10, lambda path: path in final)
+    found = tried(house.url, house.token("custodian"), examples, lambda path: path not in final)
+    last = tried(house.url, house.token("custodian"), 10, lambda path: path in final)
     assert found.failed == last.failed == {}
     assert 200 in last.of("POST /v1/retire")
     found.statuses += last.statuses
@@ -166,6 +169,25 @@ def test_whatever_a_custodian_sends(house):
     assert send(house.url, "GET", "/healthz").status == 200
 
 
+def test_whatever_a_custodian_sends_to_a_server_of_several(tmp_path):
+    """At its root, and to one of its datasets; the other one is not touched."""
+    root = tmp_path / "root"
+    for name, guard in zip(("clinic", "shop"), GUARDS, strict=True):
+        made(root / name, count=1000, guard=guard).close()
+    before = contents(root / "shop")
+    host = Host(settings=BRIEF, root=root, open_dataset=opened)
+    with hosting(host) as url:
+        boss = TokenBook(root, guard=None).create("boss", "custodian", seconds=3600.0)[1]
+        found = tried(url, boss, 4)
+        asked = ("/v1/ask", "/v1/quote", "/v1/status")
+        below = tried(f"{url}/d/clinic", boss, 2, lambda path: path in asked)
+    assert found.failed == below.failed == {}
+    assert not [status for _, status in (*found.statuses, *below.statuses) if status >= 500]
+    assert {name for name, _ in found.statuses} == {f"{how} {path}" for how, path in FRONT}
+    assert 200 in found.of("POST /v1/datasets") | found.of("POST /v1/tokens")
+    assert contents(root / "shop") == before
+
+
 # Most of a run is what schemathesis always sends, so that each role has one guard of two.
 OTHERS = [("noise", "viewer"), ("surprise", None)]
 OTHERS += [("surprise", "viewer"), ("noise", None)] if SOAKING else []
@@ -175,7 +197,7 @@ OTHERS += [("surprise", "viewer"), ("noise", None)] if SOAKING else []
 def test_whatever_others_send_changes_nothing(house, role):
     house.token("custodian")
     before = contents(house.dataset.path)
-    found = tried(house, None if role is None else house.token(role), 4)
+    found = tried(house.url, None if role is None else house.token(role), 4)
     assert found.failed == {}
     assert contents(house.dataset.path) == before
     for (operation, status), _ in found.statuses.items():
@@ -194,13 +216,13 @@ def test_a_planted_fault_is_found(house, monkeypatch):
         raise ValueError("planted")
 
     monkeypatch.setattr(Dataset, "growth", fail)
-    found = tried(house, house.token("viewer"), 1, lambda path: path == "/v1/growth")
+    found = tried(house.url, house.token("viewer"), 1, lambda path: path == "/v1/growth")
     assert ("GET /v1/growth", "not_a_server_error") in found.failed
 
 
 def test_a_planted_lie_of_the_schema_is_found(house, monkeypatch):
     monkeypatch.setattr(Dataset, "columns", property(lambda self: {"age": 7}))
-    found = tried(house, house.token("viewer"), 1, lambda path: path == "/v1/schema")
+    found = tried(house.url, house.token("viewer"), 1, lambda path: path == "/v1/schema")
     assert ("GET /v1/schema", "response_schema_conformance") in found.failed
 
 
@@ -209,5 +231,5 @@ def test_a_planted_status_that_is_not_documented_is_found(house, monkeypatch):
         raise RequestRefused(418, "planted", "planted")
 
     monkeypatch.setattr(Session, "outlook", refuse)
-    found = tried(house, house.token("viewer"), 1, lambda path: path == "/v1/outlook")
+    found = tried(house.url, house.token("viewer"), 1, lambda path: path == "/v1/outlook")
     assert ("GET /v1/outlook", "status_code_conformance") in found.failed

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +45,8 @@ class Running:
     url: str
     service: Service
     runner: HttpServer
+    others: Sequence[Path] = ()
+    """The folders of other datasets on the same server."""
 
     def streams(self) -> int:
         """How many streams of events are open."""
@@ -85,6 +87,25 @@ def hosting(host: Host) -> Iterator[str]:
     try:
         with _listening(Runner(host)) as url:
             yield url + host.settings.base_path
+    finally:
+        host.close()
+
+
+@contextmanager
+def running_among(folder: Path, *others: Path, settings: Settings = QUICK) -> Iterator[Running]:
+    """Serve a dataset on one server with others, which are open too."""
+
+    def open_dataset(path: Path) -> Dataset:
+        return Dataset(path, FastSeededNoise(3))
+
+    host = Host([folder, *others], settings, open_dataset=open_dataset)
+    runner = Runner(host)
+    try:
+        for path in others:
+            host.site(path.name).open()
+        with _listening(runner) as url:
+            service = host.site(folder.name).open()
+            yield Running(f"{url}/d/{folder.name}", service, runner, others)
     finally:
         host.close()
 
@@ -221,7 +242,8 @@ class Log:
         until = time.monotonic() + PATIENT
         while time.monotonic() < until:
             for line in self():
-                if line.get("request") == got.headers["x-request-id"]:
+                is_last = line["event"] == "request"  # the others are of what it caused
+                if is_last and line["request"] == got.headers["x-request-id"]:
                     return line
             time.sleep(0.005)
         raise AssertionError("there is no line of that request")
@@ -230,7 +252,7 @@ class Log:
 @contextmanager
 def logged() -> Iterator[Log]:
     """What services in this process log meanwhile."""
-    names = ("surehold.server", "uvicorn", "")
+    names = ("surehold.server", "uvicorn", "urllib3", "")
     before = [(logging.getLogger(name), vars(logging.getLogger(name)).copy()) for name in names]
     found = Log()
     start_logging(found.stream)
@@ -277,9 +299,12 @@ def check_headers(got: Got) -> None:
 
 
 @contextmanager
-def serving(path: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(
+    path: Path, *options: str | Path, is_root: bool = False
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """`surehold serve` in a process of its own; yields its address and the process."""
-    command = [sys.executable, "-m", "surehold", "serve", str(path), "--port", "0", *options]
+    given = [*(["--root"] if is_root else []), str(path), "--port", "0", *map(str, options)]
+    command = [sys.executable, "-m", "surehold", "serve", *given]
     log = (path.parent / "service.log").open("a")
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     try:

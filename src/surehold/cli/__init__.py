@@ -12,7 +12,7 @@ from surehold.cli.create import append, create
 from surehold.cli.decide import gate, score, select
 from surehold.cli.init import init
 from surehold.cli.lab import lab
-from surehold.cli.look import plot, status, transcript, verify
+from surehold.cli.look import backup, plot, status, transcript, verify
 from surehold.cli.mcp import mcp
 from surehold.cli.plan import plan
 from surehold.cli.reproduce import reproduce
@@ -61,6 +61,7 @@ for _command in (
     status,
     transcript,
     verify,
+    backup,
     plot,
     reserve,
     succeed,

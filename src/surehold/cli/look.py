@@ -1,4 +1,4 @@
-"""`surehold status`, `transcript`, `verify` and `plot`: read-only commands."""
+"""`surehold status`, `transcript`, `verify`, `backup` and `plot`: read-only commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from surehold.cli import console
 from surehold.cli.place import TOKEN_FILE, Place, dataset_on
-from surehold.cli.types import AS_JSON, COUNT, FILE, HELP, PLACE, check_picture
+from surehold.cli.types import AS_JSON, COUNT, DATASET, FILE, HELP, PLACE, check_picture
 from surehold.errors import InvalidInput
 
 _BITS = 200  # results whose bits are drawn
@@ -81,6 +81,31 @@ def verify(dataset: Place, head: str | None, as_json: bool) -> None:
         with console.counting("entries") as progress:
             verified = opened.verify(progress)
         console.show_result(verified, as_json)
+
+
+@click.command(context_settings=HELP)
+@click.argument("dataset", type=DATASET)
+@click.argument("target", type=DATASET)
+@AS_JSON
+def backup(dataset: Path, target: Path, as_json: bool) -> None:
+    """Copy a dataset, which may be in use, and verify the copy.
+
+    \b
+    surehold backup clinic backups/clinic-monday
+    surehold verify backups/clinic-monday --repair-witness HEAD
+
+    The copy has no witness, so nobody can ask it by mistake. The second command restores it: HEAD
+    is the newest head that anyone noted of the dataset, and if the copy is older, it refuses.
+    """
+    from surehold.session.backup import backup as copy
+
+    with console.counting("entries") as progress:
+        verified = copy(dataset, target, progress)
+    console.show_result(verified, as_json)
+    console.note(
+        f"the copy ends at entry {verified.entries:,}, head {verified.head[:12]}; nobody can ask "
+        "it until its witness is rebuilt"
+    )
 
 
 @click.command(context_settings=HELP)

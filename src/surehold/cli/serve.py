@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from surehold import files
-from surehold.checks import check_positive, check_whole
+from surehold.checks import check_positive, check_share, check_whole
 from surehold.cli import console
 from surehold.cli.types import AS_JSON, COUNT, DATASET, EXPOSE, FILE, HELP, HOST, NUMBER, InOrder
 from surehold.errors import InvalidInput, MissingExtra, StorageFailed
@@ -72,6 +72,34 @@ class Duration(click.ParamType[float | None]):
     default=50.0,
     help="Requests per second and token; bursts of twice as many are allowed.",
 )
+@click.option(
+    "--alert-url",
+    envvar="SUREHOLD_ALERT_URL",
+    metavar="URL",
+    help="Webhook to call when a budget nears its end; better given as SUREHOLD_ALERT_URL, as it "
+    "is often a secret.",
+)
+@click.option(
+    "--alert-at",
+    "alert_at",
+    type=NUMBER,
+    multiple=True,
+    default=(0.1,),
+    metavar="SHARE",
+    help="Call it when less than this share of the budget, or of an analyst's limit, is left. Can "
+    "be repeated.",
+)
+@click.option(
+    "--alert-width",
+    type=NUMBER,
+    metavar="WIDTH",
+    help="Call it when the next interval would be wider than ± WIDTH.",
+)
+@click.option(
+    "--alert-plain-http",
+    is_flag=True,
+    help="Allow a webhook on another machine without TLS.",
+)
 @click.option("--most-append", type=COUNT, default=256, metavar="MB", help="Largest append.")
 @click.option("--most-model", type=COUNT, default=64, metavar="MB", help="Largest model.")
 @click.option(
@@ -88,6 +116,10 @@ def serve(
     base_path: str,
     proxies: tuple[str, ...],
     rate: float,
+    alert_url: str | None,
+    alert_at: tuple[float, ...],
+    alert_width: float | None,
+    alert_plain_http: bool,
     most_append: int,
     most_model: int,
     no_fixed_time: bool,
@@ -110,9 +142,10 @@ def serve(
     """
     if None in map(find_spec, ("fastapi", "uvicorn", "prometheus_client")):
         raise MissingExtra("surehold serve", "serve")
-    from surehold.server.addresses import check_proxies
+    from surehold.server.addresses import check_alert_url, check_proxies
     from surehold.server.dispatch import check_base_path
     from surehold.server.settings import MEGABYTE, Settings
+    from surehold.server.traces import traced
 
     settings = Settings(
         rate=check_positive("--rate", rate, 1e6),
@@ -121,14 +154,18 @@ def serve(
         fixed_time=not no_fixed_time,
         base_path=check_base_path(base_path),
         proxies=check_proxies(proxies),
+        alert_url=None if alert_url is None else check_alert_url(alert_url, alert_plain_http),
+        alert_at=tuple(check_share("--alert-at", share) for share in alert_at),
+        alert_width=None if alert_width is None else check_positive("--alert-width", alert_width),
     )
     if (not datasets) == (root is None):
         required, got = "given as folders, or by --root", "both" if datasets else "neither"
         raise InvalidInput("the datasets", required, got)
-    if len(datasets) == 1:
-        _serve_one(datasets[0], host, port, expose, settings)
-    else:
-        _serve_several(datasets, root, host, port, expose, settings)
+    with traced():
+        if len(datasets) == 1:
+            _serve_one(datasets[0], host, port, expose, settings)
+        else:
+            _serve_several(datasets, root, host, port, expose, settings)
     exit_now()
 
 

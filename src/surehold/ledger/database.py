@@ -22,6 +22,7 @@ from surehold.errors import LedgerCorrupt, StorageFailed, SureholdError
 from surehold.files import PRIVATE_FILE
 from surehold.ledger.tables import MIGRATIONS, Connection
 from surehold.locks import waiting_lock
+from surehold.spans import span
 
 LOCK = "writing.lock"
 WHAT = "the ledger"
@@ -112,7 +113,7 @@ class Database:
         a new connection before the next write.
         """
         self._check_process()
-        with self.lock, _storage_errors(_WRITING), self._exclusive():
+        with span("commit"), self.lock, _storage_errors(_WRITING), self._exclusive():
             self._connection.execute("BEGIN IMMEDIATE")
             is_over = False
             try:
@@ -178,6 +179,14 @@ class Database:
         if busy:
             reason = "another process is reading the ledger"
             raise StorageFailed(doing, reason, "run the same command again", kept=True)
+
+    def copy_to(self, path: Path) -> None:
+        """Write what is there at this moment into a new file, without waiting for a writer."""
+        self._check_process()
+        path.touch(mode=PRIVATE_FILE, exist_ok=False)
+        copy = contextlib.closing(sqlite3.connect(path))
+        with self.lock, _storage_errors("copying the ledger"), copy as target:
+            self._connection.backup(target)
 
     def damage(self) -> str | None:
         """What SQLite itself finds wrong with the pages of the file."""

@@ -58,7 +58,7 @@ class Witness:
         try:
             text = self._path.read_bytes()
         except FileNotFoundError:
-            reason = f"the file {self._path.name!r} is missing; {_REPAIR}"
+            reason = f"the file {self._path.name!r} is missing, as in a backup; {_REPAIR}"
             raise LedgerCorrupt(_WHAT, reason) from None
         except OSError as error:
             reason = error.strerror or str(error)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from urllib3.exceptions import LocationParseError
+from urllib3.util import parse_url
 
 from surehold.checks import is_loopback
 from surehold.errors import AccessDenied, InvalidInput, StorageFailed
@@ -39,6 +42,18 @@ def check_proxies(given: Sequence[str]) -> tuple[str, ...]:
             required = "the IP address of a proxy, such as 127.0.0.1"
             raise InvalidInput("--proxy", required, one) from None
     return tuple(given)
+
+
+def check_alert_url(url: str, is_plain_allowed: bool) -> str:
+    """Return the address of a webhook: https, or of this machine, or any http if allowed."""
+    with suppress(LocationParseError):
+        parsed = parse_url(url)
+        is_private = parsed.scheme == "https" or is_plain_allowed or is_loopback(parsed.host or "")
+        if parsed.scheme in ("http", "https") and parsed.host and is_private:
+            return url
+    hint = "or add --alert-plain-http, if the network in between is yours"
+    required = "an address that begins with https://, or one of this machine"
+    raise InvalidInput("--alert-url", required, "another one", hint)  # which may have a secret
 
 
 def listen(host: str, port: int) -> socket.socket:

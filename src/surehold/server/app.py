@@ -20,6 +20,7 @@ from surehold import __version__
 from surehold.server.auth import GuardedRoute
 from surehold.server.error_responses import error_response
 from surehold.server.host import Host
+from surehold.server.readiness import Readiness
 from surehold.server.routes import (
     append,
     ask,
@@ -43,6 +44,12 @@ for lack of budget is final: only new records, or a later round, help. With surp
 bits, less if they come as expected, and every bit makes later claims wider; what only the other
 guard has is refused with WrongGuard.
 """
+
+# FastAPI's own telemetry repeats exceptions and parameters, which may quote a record; ours, in
+# spans.py, has neither.
+_OFF: Any = dict.fromkeys(
+    ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
+)
 
 health = APIRouter(route_class=GuardedRoute, tags=["run"])
 
@@ -89,8 +96,8 @@ class _Application(FastAPI):
 
 def front(host: Host) -> FastAPI:
     """Build the application at the root of a server with several datasets."""
-    app = assemble((health, datasets.router, page.front))
-    app.state.host = host
+    app = assemble((health, datasets.probes, datasets.router, page.front))
+    app.state.host, app.state.readiness = host, Readiness(host)
     app.mount("/static", page.files())
     return app
 
@@ -113,6 +120,7 @@ def assemble(
         docs_url=None,  # it would load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
+        telemetry=_OFF,
     )
     app.parts = parts
     for part in parts:

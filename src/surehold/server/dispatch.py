@@ -15,7 +15,8 @@ from surehold.server.tokens import is_name
 BELOW = "/d/"
 """Where the datasets of a server are, each below its name."""
 _BASE = re.compile("(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*){1,8}", re.ASCII)
-_TAKEN = ("d", "v1", "static", "healthz", "metrics", "mcp", "openapi.json")
+_OF_SERVERS = ("/v1/datasets", "/readyz")  # and of no dataset
+_TAKEN = ("d", "v1", "static", "healthz", "readyz", "metrics", "mcp", "openapi.json")
 
 
 def check_base_path(given: str) -> str:
@@ -51,7 +52,7 @@ class Dispatch:
         if path.startswith(BELOW) and is_name(name):
             scope[SITE] = self._host.site(name)
             root, path = f"{root}{BELOW}{name}", f"/{rest}"
-        elif self._host.main is not None and not path.startswith("/v1/datasets"):
+        elif self._host.main is not None and not path.startswith(_OF_SERVERS):
             scope[SITE] = self._host.main
         else:
             scope[SITE], app = self._host.front, self._front

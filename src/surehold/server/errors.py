@@ -10,6 +10,7 @@ from typing import Any
 
 from surehold import errors
 from surehold.errors import InvalidInput, ServiceFailed, SureholdError
+from surehold.server.logs import REQUEST
 
 STATUSES: dict[type[SureholdError], int] = {
     InvalidInput: 422,
@@ -50,7 +51,9 @@ def headers_of(error: SureholdError) -> dict[str, str]:
 
 def unexpected() -> ServiceFailed:
     """Describe a bug to the caller, without its message, which may quote a record."""
-    hint = "the service's log says where; please report it"
+    request = REQUEST.get()
+    which = "" if request is None else f", at request {request}"
+    hint = f"the service's log says where{which}; please report it"
     return ServiceFailed("the request", "of an unexpected error", hint)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -127,21 +127,33 @@ class Host:
 
     def describe(self, name: str, caller: Caller, root: str) -> Listed:
         """Return what a caller with access to a dataset sees of it; it may be damaged."""
-        site, path = self.site(name), self._find(name)
+        path = self._find(name)
         assert path is not None
         address = f"{root}/d/{name}"
         found = retirement.read(path)
         state: Literal["ready", "retired"] = "ready" if found is None else "retired"
         reason = None if found is None else found.reason
         try:
-            with ExitStack() as stack:
-                # Without its records, which would take a while to load.
-                dataset = site.dataset or stack.enter_context(self._open_dataset(path))
+            with self.dataset(name) as dataset:
                 numbers = (dataset.guard, dataset.n, dataset.status().answers)
         except SureholdError as error:
             hidden = str(error).replace(str(path), name)
             return Listed(name, address, caller.role, "damaged", reason=hidden)
         return Listed(name, address, caller.role, state, *numbers, reason)
+
+    @contextmanager
+    def dataset(self, name: str) -> Iterator[Dataset]:
+        """Open a dataset for a moment, unless it is open; without its records, which take long."""
+        path, dataset = self._find(name), self.site(name).dataset
+        assert path is not None
+        with ExitStack() as stack:
+            yield dataset or stack.enter_context(self._open_dataset(path))
+
+    @property
+    def services(self) -> Sequence[Service]:
+        """Return the services of all datasets that are open."""
+        sites = [site for site, _ in list(self._sites.values())]
+        return [site.opened for site in sites if site.opened is not None]
 
     def create(self, name: str, **options: Any) -> None:
         """Create a dataset in the root folder."""

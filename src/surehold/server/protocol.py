@@ -11,6 +11,7 @@ from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from surehold.errors import RequestRefused
@@ -137,16 +138,18 @@ class HttpServer(uvicorn.Server):
     ) -> None:
         self._ready = ready
         patient: Any = partial(PatientProtocol, settings)
+        inside: Any = app
+        if settings.proxies:
+            inside = ProxyHeadersMiddleware(inside, list(settings.proxies))
         super().__init__(
             uvicorn.Config(
-                Front(app),
+                Front(inside, settings.proxies),
                 http=patient,
                 ws="none",
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                proxy_headers=bool(settings.proxies),
-                forwarded_allow_ips=list(settings.proxies),
+                proxy_headers=False,  # by the middleware above, within the log
                 h11_max_incomplete_event_size=_LONGEST_HEAD,
                 timeout_graceful_shutdown=_SECONDS_TO_FINISH,
             )

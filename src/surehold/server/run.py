@@ -62,10 +62,13 @@ def serve_host(
             url = f"{address_of(listener)}{datasets.settings.base_path}"
             _announce(datasets, url, ready)
 
-        try:
+        with ExitStack() as stack:
+            stack.callback(datasets.close)
+            if datasets.settings.alert_url is not None:
+                from surehold.server.alerts import Alerts
+
+                stack.enter_context(Alerts(datasets).running())
             Runner(datasets, announce).run([listener])
-        finally:
-            datasets.close()
         logger.info("stopped")
 
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ from surehold.session import (
     Verification,
     Watched,
 )
+from surehold.spans import span
 
 MOST_QUERIES = 10_000
 """The most queries of one request."""
@@ -285,10 +286,9 @@ class Desk:
         turns do not reveal how long an evaluation took.
         """
         self._owe(asked)
-        if not any(map(_is_slow, asked)):
-            yield
-            return
-        with self._service.limits.slow_asks.one(self._slow_name):
+        with span("ask", questions=len(asked)), ExitStack() as stack:
+            if any(map(_is_slow, asked)):
+                stack.enter_context(self._service.limits.slow_asks.one(self._slow_name))
             yield
 
 

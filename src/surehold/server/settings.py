@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MEGABYTE = 1 << 20
 
@@ -22,6 +22,8 @@ class Settings:
     With ``fixed_time`` an answer is released at a time that does not depend
     on records; at most ``asks`` run or are held back at once. ``base_path`` is what the path of
     every address begins with, and ``proxies`` are the addresses whose forwarded headers count.
+    ``alert_url`` is called when less than a share in ``alert_at`` is left of a budget or a limit,
+    or when the next interval is wider than ``alert_width``.
     """
 
     rate: float = 50.0
@@ -47,3 +49,6 @@ class Settings:
     asks: int = 256
     base_path: str = ""
     proxies: tuple[str, ...] = ()
+    alert_url: str | None = field(default=None, repr=False)
+    alert_at: tuple[float, ...] = (0.1,)
+    alert_width: float | None = None

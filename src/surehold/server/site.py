@@ -48,9 +48,14 @@ class Site:
         return self.limits.settings
 
     @property
+    def opened(self) -> Service | None:
+        """Return the service, if it is open."""
+        return None if self._opened is None else self._opened[0]
+
+    @property
     def dataset(self) -> Dataset | None:
         """Return the dataset, if it is open."""
-        return None if self._opened is None else self._opened[0].dataset
+        return None if self.opened is None else self.opened.dataset
 
     @property
     def metrics(self) -> Metrics | None:

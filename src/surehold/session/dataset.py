@@ -21,7 +21,7 @@ from surehold.data.record_store import Progress, RecordStore
 from surehold.data.sources import sampled_schema
 from surehold.data.statistics import Statistic
 from surehold.data.table_store import KeptTable
-from surehold.errors import InvalidInput, LedgerCorrupt, StorageFailed
+from surehold.errors import InvalidInput, LedgerCorrupt, RequestRefused, StorageFailed
 from surehold.ledger.ledger import FILE, WITNESS, Ledger
 from surehold.ledger.policy import Policy, Rules
 from surehold.ledger.replay import replay
@@ -141,6 +141,12 @@ class Dataset(Overview):
             if key is None or error.kept is not None:
                 raise
             raise StorageFailed(error.what, error.reason, append_again(key), None) from error
+
+    def check_writable(self) -> None:
+        """Raise an error unless the ledger is intact at its end, and can be written now."""
+        with contextlib.suppress(RequestRefused), self._ledger.writing():  # closed for good is fine
+            pass
+        files.check_writable(self.path)
 
     def load(self) -> None:
         """Load all records now, so that the first answer does not have to wait for that."""

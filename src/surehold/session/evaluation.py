@@ -16,6 +16,7 @@ from surehold.session.gradient_descent import fit
 from surehold.session.noisy_answers import draw_body, names_model
 from surehold.session.questions import Question, by_round
 from surehold.session.release import Release
+from surehold.spans import span
 
 if TYPE_CHECKING:
     from surehold.ledger.surprise_draft import Terms
@@ -92,7 +93,7 @@ class Evaluator:
         progress: Progress | None,
     ) -> dict[Asked, dict[str, Any]]:
         """The answers to what is due, at the end of a slot for the ``expected`` seconds."""
-        with self._release.held(expected):
+        with self._release.held(expected), span("evaluation", questions=len(due)):
             return self.draw_charged(due, charges, self._exact(due, progress))
 
     def draw_charged(

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends
 from pydantic import Field, create_model
 from starlette.requests import Request
 
+from surehold import __version__
 from surehold.server.access import check_keeper
 from surehold.server.auth import ANY, CUSTODIAN, Called, GuardedRoute
 from surehold.server.host import Host, Listed
@@ -20,13 +21,24 @@ from surehold.server.routes.tokens import (
     list_tokens,
     revoke_token,
 )
-from surehold.server.schemas import USUAL, WITH_BODY, Body, ExactNumber, Reply, gives, reply
+from surehold.server.schemas import (
+    USUAL,
+    WITH_BODY,
+    Body,
+    ExactNumber,
+    Health,
+    Reply,
+    failures,
+    gives,
+    reply,
+)
 from surehold.server.tokens import Token, TokenBook
 
 Datasets = create_model("Datasets", datasets=list[Listed])
 Name = Annotated[str, Field(max_length=64)]
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute, tags=["server"])
+probes = APIRouter(route_class=GuardedRoute, tags=["run"])
 
 
 class CreateBody(Body):
@@ -64,6 +76,13 @@ def book_of(host: Hosted, caller: Called) -> TokenBook:
 
 Hosted = Annotated[Host, Depends(host_of)]
 Book = Annotated[TokenBook, Depends(book_of)]
+
+
+@probes.get("/readyz", responses={200: {"model": Health}, **failures(503)})
+def readyz(request: Request) -> Reply:
+    """Report that requests can be served: some dataset can be opened and written."""
+    request.app.state.readiness.check()
+    return reply({"status": "ready", "version": __version__})
 
 
 @router.get("/datasets", openapi_extra=ANY, responses=gives(Datasets, *USUAL))

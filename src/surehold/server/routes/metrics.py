@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -23,6 +24,11 @@ _EVERY_GUARD: list[tuple[str, str, Callable[[Any], float]]] = [
     ("records", "Records of the dataset.", lambda now: now.n),
     ("answers", "Answers given.", lambda now: now.answers),
     ("ledger_entries", "Entries of the ledger.", lambda now: now.entries),
+    (
+        "width",
+        "The width of the next interval, at most; NaN if there can be none now.",
+        lambda now: math.nan if now.width is None else now.width,
+    ),
 ]
 _GAUGES: dict[str, list[tuple[str, str, Callable[[Any], float]]]] = {
     "noise": [
@@ -36,6 +42,11 @@ _GAUGES: dict[str, list[tuple[str, str, Callable[[Any], float]]]] = {
     ],
     "surprise": [
         ("spent_bits", "What all outcomes so far cost, in bits.", lambda now: now.spent),
+        (
+            "limit_bits",
+            "What all outcomes may cost, in bits; +Inf without a limit.",
+            lambda now: math.inf if now.limit is None else now.limit,
+        ),
         ("claims", "Claims registered.", lambda now: now.claims),
     ],
 }
