@@ -22,7 +22,7 @@ def _preview(page):
 
 def test_a_gate_is_built_asked_and_exported_without_a_word_of_the_language(serve, open_page):
     server = serve(guard="surprise")
-    page = open_page(f"{server.url}/ask")
+    page = open_page(f"{server.url}/ask?q=")
     page.get_by_role("button", name="Build it").click()
     page.get_by_label("Column").select_option("age")
     page.get_by_label("Comparison").select_option("is more than")
@@ -47,7 +47,7 @@ def _answers(path):
 
 
 def test_groups_are_compared(clinic, open_page):
-    page = open_page(f"{clinic.url}/ask")
+    page = open_page(f"{clinic.url}/ask?q=")
     page.get_by_role("button", name="Build it").click()
     page.get_by_label("I want to know").select_option("the average of a number")
     page.get_by_label("Number").select_option("bmi")
@@ -103,7 +103,7 @@ def test_predictions_are_scored_and_compared(tmp_path, open_page):
 
 
 def test_words_are_completed_by_keyboard(clinic, open_page):
-    page = open_page(f"{clinic.url}/ask")
+    page = open_page(f"{clinic.url}/ask?q=")
     query = page.get_by_label("Query")
     query.press_sequentially("ag")
     expect(page.get_by_role("option")).to_have_count(1)
@@ -131,7 +131,7 @@ def test_an_old_answer_does_not_stay_under_a_new_question(serve, open_page):
 
 
 def test_every_function_that_is_completed_is_one_of_the_language(clinic, open_page):
-    page = open_page(f"{clinic.url}/ask")
+    page = open_page(f"{clinic.url}/ask?q=")
     names = page.evaluate("import('/static/language.js').then((it) => Object.keys(it.FUNCTIONS))")
     assert set(names) <= READERS.keys() | BUILDERS.keys()
     plain = {"fraction", "mean", "rate", "difference", "gate", "histogram", "means", "select"}
@@ -140,7 +140,7 @@ def test_every_function_that_is_completed_is_one_of_the_language(clinic, open_pa
 
 def test_every_example_can_be_asked(clinic, evals, open_page):
     for dataset in (clinic, evals):
-        page = open_page(f"{dataset.url}/ask")
+        page = open_page(f"{dataset.url}/ask?q=")
         page.locator(".help .chip:has(code)").nth(1).wait_for()
         for text in page.locator(".help .chip:has(code)").all_inner_texts():
             assert dataset.post("/v1/quote", {"query": text})["round"] == 1010

@@ -1,6 +1,6 @@
 // Write or build a question, see what it costs, ask it, and see the answer in place of the quote.
 
-import { get, pathOf, post } from "./api.js";
+import { get, pathOf, post, upload } from "./api.js";
 import { Builder } from "./builder.js";
 import { complete } from "./completion.js";
 import { details } from "./details.js";
@@ -9,9 +9,14 @@ import { count, several } from "./formatting.js";
 import { examplesOf, nameOf } from "./language.js";
 import { notice, refusalBox, statusNotice } from "./parts.js";
 import { rangesOf } from "./ranges.js";
-import { Expectation, isSurprise, quotedCost, quoteTerms } from "./surprise.js";
+import { Expectation, isSurprise, quotedCost, quoteTerms, widthText } from "./surprise.js";
 
 const PAUSE = 250;
+const MODE = "surehold-ask"; // where the browser remembers whether questions are written or built
+const FILES = {
+  csv: "text/csv", tsv: "text/tab-separated-values", ndjson: "application/x-ndjson", json: "application/json",
+  parquet: "application/vnd.apache.parquet", arrow: "application/vnd.apache.arrow.file", onnx: "application/octet-stream",
+};
 
 export const title = "Ask";
 
@@ -84,6 +89,7 @@ export class View {
     fill(this.standing, statusNotice(this.context.status));
     this.drawBeside();
     await Promise.all([this.fetchKnown(), this.text.value ? this.fetchQuote() : this.drawQuote()]);
+    if (!this.context.url.searchParams.has("q") && remembered() !== "write") this.choose("build");
   }
 
   /** The data has grown or someone has asked, so the quote may have changed. */
@@ -110,20 +116,23 @@ export class View {
 
   /** Two ways to say the same; the builder writes the query. */
   modes() {
-    const mode = (name, label) => h("button", { type: "button", class: "mode", "aria-pressed": String(name === "write"), "data-mode": name, onclick: () => this.choose(name) }, label);
-    return h("div", { class: "modes", role: "group", "aria-label": "How to ask" }, mode("write", "Write it"), mode("build", "Build it"));
+    const mode = (name, label) => h("button", { type: "button", class: "mode", "aria-pressed": String(name === "write"), "data-mode": name, onclick: () => { remember(name); this.choose(name); } }, label);
+    return h("div", { class: "modes", role: "group", "aria-label": "How to ask" }, mode("build", "Build it"), mode("write", "Write it"));
   }
 
-  choose(mode) {
+  choose(mode, kind = null) {
     for (const button of this.text.form.querySelectorAll(".mode")) button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
     const builds = mode === "build";
     if (builds) {
-      this.builder = new Builder({ columns: this.context.status.columns, ...this.known }, (written, refusal) => this.built(written, refusal));
+      const { status } = this.context;
+      const builder = new Builder({ columns: status.columns, id: status.id, isSurprise: isSurprise(status), ...this.known }, (written, refusal) => this.built(written, refusal));
       this.preview = h("p", { class: "preview" });
-      fill(this.building, this.builder.element, this.preview);
-      this.built("");
+      fill(this.building, builder.element, this.preview);
+      if (kind) builder.choose(kind);
+      builder.changed();
     }
     this.building.hidden = !builds;
+    this.beside.dataset.mode = mode; // columns and examples are for writing
     this.writing.hidden = builds;
     if (!builds) this.text.focus();
   }
@@ -256,7 +265,8 @@ export class View {
 
   /** Columns, saved questions, predictions, models and examples; each can be put in. */
   drawBeside() {
-    const { columns } = this.context.status;
+    const { status, me } = this.context;
+    const { columns } = status;
     const write = (text, from, to) => {
       this.choose("write");
       this.text.setRangeText(text, from, to, "end");
@@ -265,16 +275,42 @@ export class View {
     const insert = (text) => () => write(text, this.text.selectionStart, this.text.selectionEnd);
     const use = (text) => () => write(text, 0, this.text.value.length);
     const chip = (onclick, ...children) => h("button", { type: "button", class: "chip", onclick }, children);
-    const section = (heading, chips) => chips.length > 0 && [h("h2", {}, heading), h("p", { class: "chips" }, chips)];
+    const section = (heading, chips, attributes = {}, more = null) => (chips.length > 0 || more) && h("section", attributes, h("h2", {}, heading), h("div", { class: "chips" }, chips), more);
+    const forWriting = { class: "for-writing" };
     const { questions, tables, models } = this.known;
+    const predictions = tables.flatMap((table) => Object.entries(table.columns).filter(([name]) => name !== status.id).map(([name, kind]) => chip(insert(`${nameOf(table.name)}.${nameOf(name)}`), `${table.name}.${name}`, " ", h("small", {}, kind))));
     fill(
       this.beside,
       section("Saved questions", questions.map(({ name }) => chip(use(name), name))),
-      section("Columns", Object.entries(columns).map(([name, kind]) => chip(insert(nameOf(name)), name, " ", h("small", {}, kind)))),
-      section("Predictions", tables.flatMap((table) => Object.entries(table.columns).map(([name, kind]) => chip(insert(`${nameOf(table.name)}.${nameOf(name)}`), `${table.name}.${name}`, " ", h("small", {}, kind))))),
-      section("Models", models.map(({ model, name }) => chip(() => this.choose("build"), name ?? model.slice(0, 13)))),
-      section("Examples", examplesOf(columns).map((text) => chip(use(text), h("code", {}, text)))),
+      section("Columns", Object.entries(columns).map(([name, kind]) => chip(insert(nameOf(name)), name, " ", h("small", {}, kind))), forWriting),
+      section("Predictions and models", [...predictions, ...models.map(({ model, name }) => chip(() => this.choose("build", "score"), name ?? model.slice(0, 13), " ", h("small", {}, "model")))], {}, me.role !== "viewer" && this.uploader()),
+      section("Examples", examplesOf(columns, tables, status.id).map(({ about, text }) => h("div", { class: "example" }, h("small", { class: "muted" }, about), chip(use(text), h("code", {}, text)))), forWriting),
     );
+  }
+
+  /** Where predictions, if records have ids, and models are uploaded from a file. */
+  uploader() {
+    const { id } = this.context.status;
+    const kinds = Object.keys(FILES).filter((kind) => id || kind === "onnx");
+    const input = h("input", { type: "file", id: "upload", accept: kinds.map((kind) => `.${kind}`).join(","), onchange: () => this.upload(input.files[0]) });
+    this.uploaded = h("div", { role: "status" });
+    return h("div", { class: "field upload" }, h("label", { for: "upload" }, id ? "Upload predictions or a model" : "Upload a model"), input, h("p", { class: "muted" }, id ? `A table with the column ${id} and the predictions (CSV, Parquet, …), or an ONNX model.` : "An ONNX file. Predictions need records with ids."), this.uploaded);
+  }
+
+  async upload(file) {
+    const kind = file?.name.split(".").at(-1).toLowerCase();
+    if (!file) return;
+    if (!(kind in FILES)) return fill(this.uploaded, notice("trouble", "Unknown format.", `The file should end in ${Object.keys(FILES).map((one) => `.${one}`).join(", ")}.`));
+    fill(this.uploaded, h("p", { class: "muted" }, "Uploading …"));
+    try {
+      const path = kind === "onnx" ? "/v1/models" : "/v1/tables";
+      const { name } = await upload(pathOf(path, { default: file.name.slice(0, -kind.length - 1) }), file, FILES[kind]);
+      await this.fetchKnown();
+      fill(this.uploaded, notice("plain", "Uploaded", `as ${name}.`));
+      this.choose("build", "score");
+    } catch (refusal) {
+      fill(this.uploaded, refusalBox(refusal));
+    }
   }
 }
 
@@ -284,11 +320,27 @@ function noiseTerms(quote) {
   const cost = recorded ? "free, already answered" : `the price of ${several(price, "fraction")}${allowed ? `, ${display.charge} of the budget left` : ""}`;
   const rest = recorded || !allowed ? several(left, "answer") : `${count(left)} → ${several(after, "answer")}`;
   return [
-    ["Width", display.width ?? "depends on the answers"],
+    ["Width", widthText(quote, "depends on the answers")],
     ["Cost", h("span", { "data-name": "cost" }, cost)],
     ["Reports", !recorded && counts > price ? several(counts, "number") : null],
     ["Left", `${rest} at n = ${count(quote.round)}`],
   ];
+}
+
+function remember(mode) {
+  try {
+    localStorage.setItem(MODE, mode);
+  } catch {
+    // Chosen, but not remembered.
+  }
+}
+
+function remembered() {
+  try {
+    return localStorage.getItem(MODE);
+  } catch {
+    return null;
+  }
 }
 
 /** A new key for each submission; it is not a secret, so Math.random will do without randomUUID. */

@@ -200,6 +200,27 @@ export function comparisonChart(entries, wide) {
   });
 }
 
+/** Under each attack, how often all intervals held, with its bounds: the guard above its control. */
+export function coverageChart(rows, { guard, promised }, wide) {
+  const attacks = [...new Set(rows.map(({ attack }) => attack))];
+  const placed = rows.map((row) => ({ ...row, isGuard: row.defender === guard, share: row.covered / row.repeats }));
+  const side = (isGuard) => {
+    const own = placed.filter((row) => row.isGuard === isGuard);
+    const look = { stroke: isGuard ? "var(--holds)" : "var(--trouble)", dy: isGuard ? -7 : 7 };
+    return [
+      Plot.ruleY(own, { ...look, y: "attack", x1: "coverage_low", x2: "coverage_high", strokeWidth: 6, strokeOpacity: 0.35 }),
+      Plot.dot(own, { ...look, y: "attack", x: "share", r: 4, fill: isGuard ? "var(--holds)" : "none", symbol: isGuard ? "circle" : "times", strokeWidth: 2 }),
+    ];
+  };
+  return plot(wide, 60 + 44 * attacks.length, {
+    marginLeft: wide < 480 ? 108 : 132,
+    marginRight: 28,
+    x: { domain: [0, 1], label: null, grid: true, tickFormat: ".0%", ticks: Math.max(2, Math.floor(wide / 110)) },
+    y: { domain: attacks, label: null, tickSize: 0 },
+    marks: [Plot.ruleX([promised], { stroke: "var(--muted)", strokeDasharray: "5 4" }), side(true), side(false)],
+  });
+}
+
 /** A line that rises in steps, over an area of the same colour. */
 function steps(points, x, y) {
   const shape = { x, curve: "step-after" };

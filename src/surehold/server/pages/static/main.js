@@ -7,6 +7,7 @@ import * as developers from "./developers.js";
 import { ROOT, fill, h } from "./dom.js";
 import { follow } from "./events.js";
 import * as explore from "./explore.js";
+import * as lab from "./lab.js";
 import * as missing from "./missing.js";
 import * as overview from "./overview.js";
 import { refusalBox, showLoading } from "./parts.js";
@@ -14,8 +15,7 @@ import { showSignIn } from "./signin.js";
 import { isSurprise } from "./surprise.js";
 import * as transcript from "./transcript.js";
 
-// Plans are explored under the noise guard only; with the other one there is nothing to plan.
-const VIEWS = { "/": overview, "/ask": ask, "/transcript": transcript, "/answer": answer, "/explore": explore, "/developers": developers };
+const VIEWS = { "/": overview, "/ask": ask, "/transcript": transcript, "/answer": answer, "/explore": explore, "/lab": lab, "/developers": developers };
 const QUIET = 400; // ms between two updates, however many events arrive
 
 const root = document.getElementById("main");
@@ -85,10 +85,10 @@ function onStatus(status) {
 async function route() {
   if (state.isOut) return null; // the sign-in form stays, whatever is clicked
   const url = new URL(location.href);
-  const hasPlans = !isSurprise(state.status);
-  document.querySelector('header nav a[href$="/explore"]').hidden = !hasPlans;
+  const hidden = hiddenViews();
+  for (const link of document.querySelectorAll("header nav a")) link.hidden = hidden.some((path) => link.getAttribute("href") === ROOT + path);
   const named = viewOf(url) ?? url.pathname;
-  const path = named === "/explore" && !hasPlans ? "/" : named;
+  const path = hidden.includes(named) ? "/" : named;
   const shown = VIEWS[path] ?? missing;
   for (const link of document.querySelectorAll("header nav a")) {
     if (link.getAttribute("href") === ROOT + path) link.setAttribute("aria-current", "page");
@@ -107,6 +107,13 @@ async function route() {
   state.view = view;
   fill(root, page);
   return null;
+}
+
+/** Views that the caller has no use for: plans are explored under the noise guard, by whoever decides. */
+function hiddenViews() {
+  const isCustodian = state.me.role === "custodian";
+  const plans = !isSurprise(state.status) && (isCustodian || state.me.token === null);
+  return [!plans && "/explore", !isCustodian && "/lab"].filter(Boolean);
 }
 
 /** The view that an address below `root` names; null if it is none of this page's. */

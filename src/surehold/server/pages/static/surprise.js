@@ -97,16 +97,19 @@ export class Expectation {
   }
 }
 
+/** How wide the answer would be; a verdict has no width. */
+export const widthText = ({ display, query }, otherwise) => display.width ?? (query.startsWith("gate(") ? "none: the answer is pass, fail or undecided" : otherwise);
+
 /** What a quote says, in pairs. */
 export function quoteTerms(quote) {
   const { display, recorded } = quote;
   const sure = quote.least === quote.most;
   return [
-    ["Width", display.width ?? "depends on the records, or nothing is claimed"],
+    ["Width", widthText(quote, "depends on the records, or nothing is claimed")],
     ["Cost", recorded ? h("span", { "data-name": "cost" }, "free, already answered") : null],
     [sure ? "Cost" : "If as expected", recorded ? null : h("span", { "data-name": "cost" }, display.least)],
     ["At most", recorded || sure ? null : h("span", { "data-name": "most" }, display.most)],
-    ["Spent so far", display.spent],
+    ["Spent", recorded ? display.spent : `${display.spent} → at most ${display.after}`],
     ["Left", display.remaining],
     ["Records", count(quote.round)],
   ];
