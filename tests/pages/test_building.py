@@ -4,13 +4,16 @@ import json
 import re
 
 import polars as pl
+import pytest
 from playwright.sync_api import expect
 
 import surehold as sh
+from support.accessibility import check_fits
 from support.service import served
 from support.small_models import ONE
 from surehold.queries.calls import BUILDERS
 from surehold.queries.query_text import READERS
+from surehold.server.tokens import TokenBook
 
 
 def _button(page):
@@ -21,15 +24,30 @@ def _preview(page):
     return page.locator(".preview code")
 
 
-def test_a_gate_is_built_asked_and_exported_without_a_word_of_the_language(serve, open_page):
-    server = serve(guard="surprise")
-    page = open_page(f"{server.url}/ask")
+@pytest.mark.parametrize(
+    ("guard", "theme", "width"),
+    [("surprise", "light", 1280), ("surprise", "dark", 390), ("noise", "light", 390)],
+)
+def test_a_newcomer_asks_a_gate_and_exports_it(serve, open_page, guard, theme, width):
+    """Without a word of the language, and without the docs: docs/how-to/use-the-page.md."""
+    tokens = []
+
+    def invite(dataset):
+        book = TokenBook(dataset.path, guard=dataset.guard)
+        tokens.append(book.create("nina", "analyst", seconds=3600)[1])
+
+    page = open_page(serve(guard=guard, prepare=invite).url, theme=theme, width=width)
+    page.get_by_label("Token").fill(tokens[0])
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name="Ask a question").click()
     page.get_by_label("Column").select_option("age")
     page.get_by_label("Comparison").select_option("is more than")
     page.get_by_label("Value").fill("40")
     page.get_by_label("Compare with").select_option("a limit: is it at least …")
     page.get_by_label("Limit").fill("0.2")
     expect(_preview(page)).to_have_text("gate(age > 40, at_least, 0.2)")
+    expect(_button(page)).to_be_enabled()
+    check_fits("ask", page)
     _button(page).click()
     expect(page.locator(".asking .detail .answer-line")).to_contain_text("pass")
     expect(page.locator("#quote")).to_be_hidden()
@@ -37,7 +55,7 @@ def test_a_gate_is_built_asked_and_exported_without_a_word_of_the_language(serve
     for kind, read in (("CSV", lambda path: pl.read_csv(path).to_dicts()), ("JSON", _answers)):
         with page.expect_download() as got:
             page.get_by_role("button", name=kind, exact=True).click()
-        [answer] = read(got.value.path())
+        answer = read(got.value.path())[0]
         assert answer["round"] == 2000
         assert "gate" in answer["query"]
 
@@ -115,9 +133,7 @@ def test_predictions_and_models_are_uploaded_scored_compared_and_chosen(tmp_path
 
 
 def _predictions(rows, wrong):
-    return [
-        {"who": one["who"], "label": one["label"] ^ (one["who"] % wrong == 1)} for one in rows
-    ]
+    return [{"who": one["who"], "label": one["label"] ^ (one["who"] % wrong == 1)} for one in rows]
 
 
 def _upload(page, name, content):

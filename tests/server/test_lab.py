@@ -44,7 +44,9 @@ def test_a_contest_is_played_and_touches_nothing(lab):
     assert (status["state"], status["done"], status["total"]) == ("done", 4, 4)
     report = status["report"]
     assert {row["attack"] for row in report["rows"]} == set(SHORT["attacks"])
-    [guard, control] = sorted({row["defender"] for row in report["rows"]}, key=report["guard"].__ne__)
+    [guard, control] = sorted(
+        {row["defender"] for row in report["rows"]}, key=report["guard"].__ne__
+    )
     assert guard == report["guard"]
     assert control == {"surehold": "wide", "surprise": "plain"}[guard]
     for row in report["rows"]:

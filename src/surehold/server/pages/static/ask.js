@@ -1,22 +1,18 @@
 // Write or build a question, see what it costs, ask it, and see the answer in place of the quote.
 
-import { get, pathOf, post, upload } from "./api.js";
+import { get, pathOf, post } from "./api.js";
 import { Builder } from "./builder.js";
 import { complete } from "./completion.js";
 import { details } from "./details.js";
-import { ROOT, debounce, fill, h, terms } from "./dom.js";
+import { ROOT, debounce, fill, h, remember, remembered, terms } from "./dom.js";
 import { count, several } from "./formatting.js";
-import { examplesOf, nameOf } from "./language.js";
 import { notice, refusalBox, statusNotice } from "./parts.js";
 import { rangesOf } from "./ranges.js";
+import { Shelf } from "./shelf.js";
 import { Expectation, isSurprise, quotedCost, quoteTerms, widthText } from "./surprise.js";
 
 const PAUSE = 250;
 const MODE = "surehold-ask"; // where the browser remembers whether questions are written or built
-const FILES = {
-  csv: "text/csv", tsv: "text/tab-separated-values", ndjson: "application/x-ndjson", json: "application/json",
-  parquet: "application/vnd.apache.parquet", arrow: "application/vnd.apache.arrow.file", onnx: "application/octet-stream",
-};
 
 export const title = "Ask";
 
@@ -39,7 +35,7 @@ export class View {
     this.button = me.role === "viewer" ? null : h("button", { type: "submit", class: "main", disabled: true }, "Ask");
     this.answer = h("section", { class: "detail", "aria-label": "Answer", "aria-live": "polite" });
     this.standing = h("div", {});
-    this.beside = h("aside", { class: "help", "aria-label": "What can be asked about" });
+    this.shelf = new Shelf(context, { write: (text, whole) => this.write(text, whole), build: (kind) => this.choose("build", kind), reload: () => this.fetchKnown() });
     this.writing = h(
       "div",
       { class: "field editor" },
@@ -74,7 +70,7 @@ export class View {
           this.answer,
           this.button ?? notice("plain", "You are a viewer.", "Viewers can read and quote. Asking costs and needs an analyst token, which the custodian creates with ", h("code", {}, "surehold token create --role analyst"), "."),
         ),
-        this.beside,
+        this.shelf.element,
       ),
     );
     for (const input of [this.text, this.round]) input.addEventListener("input", () => this.changed());
@@ -87,9 +83,9 @@ export class View {
   async start() {
     this.context.twin("/v1/schema");
     fill(this.standing, statusNotice(this.context.status));
-    this.drawBeside();
+    this.shelf.draw(this.known);
     await Promise.all([this.fetchKnown(), this.text.value ? this.fetchQuote() : this.drawQuote()]);
-    if (!this.context.url.searchParams.has("q") && remembered() !== "write") this.choose("build");
+    if (!this.context.url.searchParams.has("q") && remembered(MODE) !== "write") this.choose("build");
   }
 
   /** The data has grown or someone has asked, so the quote may have changed. */
@@ -108,7 +104,7 @@ export class View {
     try {
       const [{ questions }, { tables }, { models }] = await Promise.all([get("/v1/dashboard"), get("/v1/tables"), get("/v1/models")]);
       this.known = { questions, tables, models };
-      this.drawBeside();
+      this.shelf.draw(this.known);
     } catch (refusal) {
       if (refusal.status === 401) throw refusal;
     } // without them, columns and examples are still there
@@ -116,7 +112,7 @@ export class View {
 
   /** Two ways to say the same; the builder writes the query. */
   modes() {
-    const mode = (name, label) => h("button", { type: "button", class: "mode", "aria-pressed": String(name === "write"), "data-mode": name, onclick: () => { remember(name); this.choose(name); } }, label);
+    const mode = (name, label) => h("button", { type: "button", class: "mode", "aria-pressed": String(name === "write"), "data-mode": name, onclick: () => { remember(MODE, name); this.choose(name); } }, label);
     return h("div", { class: "modes", role: "group", "aria-label": "How to ask" }, mode("build", "Build it"), mode("write", "Write it"));
   }
 
@@ -132,7 +128,7 @@ export class View {
       builder.changed();
     }
     this.building.hidden = !builds;
-    this.beside.dataset.mode = mode; // columns and examples are for writing
+    this.shelf.element.dataset.mode = mode; // columns and examples are for writing
     this.writing.hidden = builds;
     if (!builds) this.text.focus();
   }
@@ -263,54 +259,11 @@ export class View {
     );
   }
 
-  /** Columns, saved questions, predictions, models and examples; each can be put in. */
-  drawBeside() {
-    const { status, me } = this.context;
-    const { columns } = status;
-    const write = (text, from, to) => {
-      this.choose("write");
-      this.text.setRangeText(text, from, to, "end");
-      this.changed();
-    };
-    const insert = (text) => () => write(text, this.text.selectionStart, this.text.selectionEnd);
-    const use = (text) => () => write(text, 0, this.text.value.length);
-    const chip = (onclick, ...children) => h("button", { type: "button", class: "chip", onclick }, children);
-    const section = (heading, chips, attributes = {}, more = null) => (chips.length > 0 || more) && h("section", attributes, h("h2", {}, heading), h("div", { class: "chips" }, chips), more);
-    const forWriting = { class: "for-writing" };
-    const { questions, tables, models } = this.known;
-    const predictions = tables.flatMap((table) => Object.entries(table.columns).filter(([name]) => name !== status.id).map(([name, kind]) => chip(insert(`${nameOf(table.name)}.${nameOf(name)}`), `${table.name}.${name}`, " ", h("small", {}, kind))));
-    fill(
-      this.beside,
-      section("Saved questions", questions.map(({ name }) => chip(use(name), name))),
-      section("Columns", Object.entries(columns).map(([name, kind]) => chip(insert(nameOf(name)), name, " ", h("small", {}, kind))), forWriting),
-      section("Predictions and models", [...predictions, ...models.map(({ model, name }) => chip(() => this.choose("build", "score"), name ?? model.slice(0, 13), " ", h("small", {}, "model")))], {}, me.role !== "viewer" && this.uploader()),
-      section("Examples", examplesOf(columns, tables, status.id).map(({ about, text }) => h("div", { class: "example" }, h("small", { class: "muted" }, about), chip(use(text), h("code", {}, text)))), forWriting),
-    );
-  }
-
-  /** Where predictions, if records have ids, and models are uploaded from a file. */
-  uploader() {
-    const { id } = this.context.status;
-    const kinds = Object.keys(FILES).filter((kind) => id || kind === "onnx");
-    const input = h("input", { type: "file", id: "upload", accept: kinds.map((kind) => `.${kind}`).join(","), onchange: () => this.upload(input.files[0]) });
-    this.uploaded = h("div", { role: "status" });
-    return h("div", { class: "field upload" }, h("label", { for: "upload" }, id ? "Upload predictions or a model" : "Upload a model"), input, h("p", { class: "muted" }, id ? `A table with the column ${id} and the predictions (CSV, Parquet, …), or an ONNX model.` : "An ONNX file. Predictions need records with ids."), this.uploaded);
-  }
-
-  async upload(file) {
-    const kind = file?.name.split(".").at(-1).toLowerCase();
-    if (!file) return;
-    if (!(kind in FILES)) return fill(this.uploaded, notice("trouble", "Unknown format.", `The file should end in ${Object.keys(FILES).map((one) => `.${one}`).join(", ")}.`));
-    fill(this.uploaded, h("p", { class: "muted" }, "Uploading …"));
-    try {
-      const path = kind === "onnx" ? "/v1/models" : "/v1/tables";
-      const { name } = await upload(pathOf(path, { default: file.name.slice(0, -kind.length - 1) }), file, FILES[kind]);
-      await this.fetchKnown();
-      fill(this.uploaded, notice("plain", "Uploaded", `as ${name}.`));
-      this.choose("build", "score");
-    } catch (refusal) {
-      fill(this.uploaded, refusalBox(refusal));
-    }
+  /** Put a text in at the caret, or in place of the whole question. */
+  write(text, whole) {
+    this.choose("write");
+    this.text.setRangeText(text, whole ? 0 : this.text.selectionStart, whole ? this.text.value.length : this.text.selectionEnd, "end");
+    this.changed();
   }
 }
 
@@ -325,22 +278,6 @@ function noiseTerms(quote) {
     ["Reports", !recorded && counts > price ? several(counts, "number") : null],
     ["Left", `${rest} at n = ${count(quote.round)}`],
   ];
-}
-
-function remember(mode) {
-  try {
-    localStorage.setItem(MODE, mode);
-  } catch {
-    // Chosen, but not remembered.
-  }
-}
-
-function remembered() {
-  try {
-    return localStorage.getItem(MODE);
-  } catch {
-    return null;
-  }
 }
 
 /** A new key for each submission; it is not a secret, so Math.random will do without randomUUID. */

@@ -18,12 +18,14 @@ export const certificateColour = (name) => `var(--c-${name.replace("+", "-plus")
 
 /**
  * A figure: caption, chart and the same data as a table. `draw(width)` returns the chart and is
- * called again when the available width changes. `name` lets an open table stay open.
+ * called again when the available width changes. `rows()` returns the table, once it is opened: a
+ * thousand lines that nobody reads would only take memory. `name` lets an open table stay open.
  */
 export function figure({ title, level = "h3", name, note, label, draw, rows, tall = 220 }) {
   const canvas = h("div", { class: "chart" });
   canvas.style.minHeight = `${tall}px`; // keeps the layout still while the chart is drawn
-  const details = h("details", { "data-name": name }, h("summary", {}, "As a table"), rows);
+  const details = h("details", { "data-name": name }, h("summary", {}, "As a table"));
+  details.addEventListener("toggle", () => details.append(rows()), { once: true });
   const whole = h("figure", {}, h("figcaption", {}, h(level, {}, title), note && h("p", {}, note)), canvas, details);
   let drawn = 0;
   const observer = new ResizeObserver(([entry]) => {
@@ -137,7 +139,7 @@ export function historyChart(history, chosen, wide, tall) {
         : Plot.ruleX(points, { x: "round", y1: "low", y2: "high", stroke: "var(--holds)", strokeWidth: 7, strokeOpacity: 0.35 }),
       Plot.lineY(points, { x: "round", y: "value", stroke: "var(--holds)", strokeWidth: 2 }),
       Plot.ruleY(gates, { stroke: "var(--text)", strokeDasharray: "5 4" }),
-      Plot.text(gates, { y: (d) => d, text: () => display.gate, frameAnchor: "right", textAnchor: "end", dy: isLow ? 11 : -8, fill: "var(--muted)" }),
+      Plot.text(gates, { y: (d) => d, text: () => display.gate, frameAnchor: "right", textAnchor: "end", dy: isLow ? 11 : -8, fill: "var(--muted)", stroke: "var(--ground)", strokeWidth: 4 }),
       Plot.dot(points.filter((point) => point.entry === chosen), { x: "round", y: "value", r: 9, stroke: "var(--holds)", strokeWidth: 1.5 }),
       Plot.dot(marked, { x: "round", y: "value", symbol: (d) => LOOKS[d.look].symbol, r: (d) => (d === points.at(-1) ? 4.5 : 3), fill: (d) => (LOOKS[d.look].symbol === "times" ? "none" : LOOKS[d.look].colour), stroke: (d) => LOOKS[d.look].colour }),
       Plot.tip(points, Plot.pointerX({ x: "round", y: "value", title: "text", maxRadius: 60, fill: "var(--raised)", stroke: "var(--line)", lineWidth: 18 })),

@@ -122,7 +122,7 @@ function resultOf(report) {
       note: ["● ", NAMES[guard], ", ✕ ", NAMES[rows.find(({ defender }) => defender !== guard)?.defender], "; the bars are exact 95 % bounds, the dashed line is what is promised"],
       label: `${report.verdict} ${report.control}`,
       draw: (wide) => coverageChart(shown, report, wide),
-      rows: scroller("Result as a table", table(report.heading, ["attack", "answers come from", "all right#", "coverage#", "answers#", "width#"], lines)),
+      rows: () => scroller("Result as a table", table(report.heading, ["attack", "answers come from", "all right#", "coverage#", "answers#", "width#"], lines)),
       tall: 60 + 44 * new Set(shown.map(({ attack }) => attack)).size,
     }),
   ];

@@ -17,6 +17,7 @@ import * as transcript from "./transcript.js";
 
 const VIEWS = { "/": overview, "/ask": ask, "/transcript": transcript, "/answer": answer, "/explore": explore, "/lab": lab, "/developers": developers };
 const QUIET = 400; // ms between two updates, however many events arrive
+const SLOW = 300; // ms after which a view that is not there yet says so
 
 const root = document.getElementById("main");
 const connection = document.getElementById("connection");
@@ -26,7 +27,7 @@ async function start() {
   state.stop?.();
   state.view?.leave?.();
   Object.assign(state, { me: null, status: null, view: null, path: null, stop: null, isOut: false });
-  showLoading(root);
+  if (!root.querySelector(".skeleton")) showLoading(root);
   try {
     [state.me, state.status] = await Promise.all([get("/v1/me"), get("/v1/status")]);
   } catch (refusal) {
@@ -42,6 +43,7 @@ async function start() {
 
 /** Follow the service's events; with `restart`, the first one starts the page over. */
 function connect(restart) {
+  if (state.me?.role === "appender") return; // who appends sees no answers, nor that they come
   state.stop = follow(
     (status) => (restart && !state.status ? start() : onStatus(status)),
     (now) => {
@@ -88,7 +90,8 @@ async function route() {
   const hidden = hiddenViews();
   for (const link of document.querySelectorAll("header nav a")) link.hidden = hidden.some((path) => link.getAttribute("href") === ROOT + path);
   const named = viewOf(url) ?? url.pathname;
-  const path = hidden.includes(named) ? "/" : named;
+  const isOpen = named === "/explore" && !isSurprise(state.status); // anyone may follow a link to a plan
+  const path = hidden.includes(named) && !isOpen ? "/" : named;
   const shown = VIEWS[path] ?? missing;
   for (const link of document.querySelectorAll("header nav a")) {
     if (link.getAttribute("href") === ROOT + path) link.setAttribute("aria-current", "page");
@@ -97,12 +100,14 @@ async function route() {
   document.title = `${shown.title} · ${state.status.name} · Surehold`;
   if (state.view?.navigate && state.path === path) return state.view.navigate(url);
   const turn = ++state.turn;
+  const slow = setTimeout(() => turn === state.turn && showLoading(root), SLOW);
   state.view?.leave?.();
   state.view = null;
   state.path = path;
   const page = h("div", { class: "view" });
   const view = new shown.View(page, { url, me: state.me, status: state.status, go, twin });
   await view.start();
+  clearTimeout(slow);
   if (turn !== state.turn) return view.leave?.(); // the user has moved on
   state.view = view;
   fill(root, page);
@@ -113,7 +118,8 @@ async function route() {
 function hiddenViews() {
   const isCustodian = state.me.role === "custodian";
   const plans = !isSurprise(state.status) && (isCustodian || state.me.token === null);
-  return [!plans && "/explore", !isCustodian && "/lab"].filter(Boolean);
+  const isAppender = state.me.role === "appender";
+  return [!plans && "/explore", !isCustodian && "/lab", ...(isAppender ? ["/ask", "/transcript", "/answer"] : [])].filter(Boolean);
 }
 
 /** The view that an address below `root` names; null if it is none of this page's. */
