@@ -28,7 +28,8 @@ def _settled(page, until):
         "document.querySelectorAll('.chart:empty').length === 0"
         " && document.querySelector('#quote, .comparison figure, ol.answers, .detail dl, .twins,"
         " .missing') !== null"
-        " && !document.querySelector('#quote > .muted')",
+        " && document.querySelector('.built, #quote > .muted')?.matches('#quote > *') !== true"
+        " && document.querySelector('.skeleton') === null",
     )
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
 

@@ -24,8 +24,8 @@ export const certificateColour = (name) => `var(--c-${name.replace("+", "-plus")
 export function figure({ title, level = "h3", name, note, label, draw, rows, tall = 220 }) {
   const canvas = h("div", { class: "chart" });
   canvas.style.minHeight = `${tall}px`; // keeps the layout still while the chart is drawn
-  const details = h("details", { "data-name": name }, h("summary", {}, "As a table"));
-  details.addEventListener("toggle", () => details.append(rows()), { once: true });
+  const list = () => details.childElementCount === 1 && details.append(rows());
+  const details = h("details", { "data-name": name, ontoggle: list }, h("summary", { onclick: list }, "As a table"));
   const whole = h("figure", {}, h("figcaption", {}, h(level, {}, title), note && h("p", {}, note)), canvas, details);
   let drawn = 0;
   const observer = new ResizeObserver(([entry]) => {
