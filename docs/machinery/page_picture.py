@@ -1,4 +1,4 @@
-"""Draws the README's picture of the page: a real service in a real browser."""
+"""Draws the pictures of the page, in README and docs: a real service in a real browser."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from surehold.data.segments import FOLDER
 from surehold.data.sources import sampled_schema
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.surprise_policy import SurprisePolicy
 from surehold.queries import Dashboard
+from surehold.server.tokens import TokenBook
 from surehold.session.dataset import Dataset
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -93,21 +94,53 @@ def _served(path: Path) -> Iterator[str]:
         process.terminate()
 
 
-def draw_page(path: Path, weeks: int = 12) -> None:
-    """The first view of a dataset that has been asked for some weeks."""
-    browser = os.environ.get("SUREHOLD_CHROMIUM") or next(
-        filter(None, map(shutil.which, _BROWSERS))
-    )
+def draw_page(path: Path, weeks: int = 12, repeats: int = 20) -> None:
+    """The first view of a dataset that has been asked for some weeks; beside it Ask and Lab."""
+    found = os.environ.get("SUREHOLD_CHROMIUM") or next(filter(None, map(shutil.which, _BROWSERS)))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        end = _story(Path(folder) / "evals", weeks)
-        with _served(Path(folder) / "evals") as url:
-            launched = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-            page = launched.new_page(
-                viewport={"width": 1120, "height": 700}, device_scale_factor=1.5, locale="en-GB"
+        dataset = Path(folder) / "evals"
+        end = _story(dataset, weeks)
+        book = TokenBook(dataset, guard="surprise")
+        token = book.create("cara", "custodian", seconds=3600.0)[1]
+        with _served(dataset) as url:
+            browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+            page = browser.new_page(
+                viewport={"width": 1120, "height": 960}, device_scale_factor=1.25, locale="en-GB"
             )
             page.clock.set_fixed_time(datetime.fromtimestamp(end, UTC))
             page.goto(url)
+            page.get_by_label("Token").fill(token)
+            page.get_by_role("button", name="Sign in").click()
             page.locator(".charts svg").nth(1).wait_for()
-            page.wait_for_timeout(800)  # fonts and the last chart
-            page.screenshot(path=path, full_page=True)
-            launched.close()
+            _shoot(page, path)
+            _build(page)
+            _shoot(page, path.with_stem(f"{path.stem}-ask"), full_page=True)
+            _attack(page, repeats)
+            _shoot(page, path.with_stem(f"{path.stem}-lab"))
+            browser.close()
+
+
+def _build(page: Page) -> None:
+    """A gate in the form, with its quote."""
+    page.get_by_role("link", name="Ask a question").click()
+    page.get_by_label("Column").select_option("correct")
+    page.get_by_label("Compare with").select_option("a limit: is it at least …")
+    page.get_by_label("Limit").fill("0.85")
+    page.get_by_label("I expect").fill("pass")
+    page.get_by_label("How sure are you?").fill("3")
+    page.locator('#quote [data-name="most"]').wait_for()
+
+
+def _attack(page: Page, repeats: int) -> None:
+    """A contest that is over, in the dark theme."""
+    page.get_by_role("button", name="Switch to dark colours").click()
+    page.get_by_role("link", name="Lab").click()
+    page.get_by_label("Repeats").fill(str(repeats))
+    page.get_by_role("button", name="Attack", exact=True).click()
+    page.locator("figure svg").wait_for(timeout=120_000)
+
+
+def _shoot(page: Page, path: Path, full_page: bool = False) -> None:
+    page.mouse.move(0, 0)
+    page.wait_for_timeout(800)  # fonts and the last chart
+    page.screenshot(path=path, full_page=full_page)

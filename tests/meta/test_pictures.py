@@ -28,7 +28,7 @@ def test_every_picture_is_shown_and_has_words_for_those_who_do_not_see_it():
         (pictures.draw_certificates, {}),
         (pictures.draw_guards, {"most": 10}),
         (pictures.draw_dashboard, {"weeks": 2}),
-        (pictures.draw_page, {"weeks": 2}),
+        (pictures.draw_page, {"weeks": 2, "repeats": 1}),
         (pictures.draw_point, {"records": 2_000, "features": 200}),
         (pictures.draw_overfit, {"records": 1_000, "repeats": 1, "most": 64}),
         (pictures.draw_looks, {"repeats": 2, "looks": 3}),

@@ -15,7 +15,7 @@ def _button(page):
 
 def test_the_cost_is_shown_before_and_nothing_is_charged_for_it(serve, open_page):
     server = serve()
-    page = open_page(f"{server.url}/ask")
+    page = open_page(f"{server.url}/ask?q=")
     expect(_button(page)).to_be_disabled()
     page.get_by_label("Query").fill("histogram(bins(age, 0 to 100 by 10))")
     expect(_button(page)).to_have_text("Ask for 2 answers")
@@ -71,7 +71,7 @@ def test_a_submission_that_is_lost_is_tried_again_with_its_key(serve, open_page)
 
 
 def test_an_invalid_query_shows_where(clinic, open_page):
-    page = open_page(f"{clinic.url}/ask")
+    page = open_page(f"{clinic.url}/ask?q=")
     page.get_by_label("Query").fill("city = 'Ørsta' and age > > 3")
     expect(page.locator("#quote")).to_contain_text("expected a value")
     expect(page.locator(".pointed mark")).to_have_text(">")
@@ -126,7 +126,7 @@ def test_the_query_and_the_round_are_in_the_address(clinic, open_page):
 
 
 def test_columns_and_examples_of_this_dataset_can_be_put_in(clinic, open_page):
-    page = open_page(f"{clinic.url}/ask")
+    page = open_page(f"{clinic.url}/ask?q=")
     page.get_by_role("button", name="age int").click()
     expect(page.get_by_label("Query")).to_have_value("age")
     examples = page.locator(".help .chip:has(code)")
@@ -150,7 +150,7 @@ def test_a_query_of_thousands_of_characters_scrolls_nothing_sideways(serve, open
 
 def test_a_number_is_no_page(clinic, open_page):
     """Text of a query is text, whatever it looks like."""
-    page = open_page(f"{clinic.url}/ask")
+    page = open_page(f"{clinic.url}/ask?q=")
     page.get_by_label("Query").fill("city = '<img src=x onerror=alert(1)>' and")
     expect(page.locator(".pointed")).to_contain_text("<img src=x")
     assert page.locator("main img").count() == 0

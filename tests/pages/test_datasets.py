@@ -33,6 +33,7 @@ def test_from_the_list_to_an_answer_and_back(house, open_page):
     page.get_by_role("link", name="shop").click()
     expect(page.get_by_role("heading", name="shop")).to_be_visible()
     page.get_by_role("link", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Write it").click()
     page.get_by_label("Query").fill("age > 65")
     page.wait_for_url(f"{url}/d/shop/ask?q=*")
     button = page.locator("form.asking button[type=submit]")

@@ -58,7 +58,7 @@ def test_every_detail_is_shown(evals, open_page, width):
 
 def test_the_cost_is_shown_before_and_paid_once(serve, open_page):
     server = serve(count=1000, guard="surprise")
-    page, other = open_page(f"{server.url}/ask"), open_page(server.url)
+    page, other = open_page(f"{server.url}/ask?q="), open_page(server.url)
     expect(_button(page)).to_be_disabled()
     page.get_by_label("Query").fill("age > 65")
     plain = server.post("/v1/quote", {"query": "age > 65"})["display"]

@@ -1,6 +1,6 @@
 """The transcript: intervals, details by mouse and keyboard, pages, filters, all in the address."""
 
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from playwright.sync_api import expect
 
@@ -124,3 +124,41 @@ def test_pages_hold_each_answer_once(serve, open_page):
     assert [row.get_attribute("data-entry") for row in rows.all()] == seen[50:100]
     page.get_by_role("link", name="Newest").click()
     expect(rows.first).to_have_attribute("data-entry", seen[0])
+
+
+def test_ten_thousand_answers_take_no_more_room_than_fifty(clinic, open_page):
+    """Made of one answer; the service's pages are another test's matter."""
+    [answer] = clinic.get("/v1/transcript?limit=1")["answers"]
+
+    def page_of(route):
+        wanted = dict(parse_qsl(urlsplit(route.request.url).query))
+        above = int(wanted.get("before", 10_001))
+        entries = range(above - 1, above - 1 - int(wanted["limit"]), -1)
+        answers = [{**answer, "entry": entry} for entry in entries]
+        route.fulfill(json={"answers": answers, "next": entries[-1], "total": 10_000})
+
+    page = open_page(clinic.url, go=False)
+    page.route("**/v1/transcript?*", page_of)
+    page.goto(f"{clinic.url}/transcript")
+    browser = page.context.new_cdp_session(page)
+    browser.send("Performance.enable")
+
+    def room():
+        browser.send("HeapProfiler.collectGarbage")
+        found = browser.send("Performance.getMetrics")["metrics"]
+        named = {one["name"]: one["value"] for one in found}
+        return named["JSHeapUsedSize"], named["Nodes"]
+
+    def turn(pages, first):
+        for turned in range(pages):
+            shown = page.locator("ol.answers a.asked").first
+            expect(shown).to_have_attribute("data-entry", str(first - 50 * turned))
+            page.get_by_role("link", name="Older").click()
+
+    turn(10, 10_000)
+    heap, nodes = room()
+    turn(40, 9_500)
+    after, nodes_after = room()
+    assert page.locator("ol.answers li").count() == 50
+    assert nodes_after < 1.2 * nodes
+    assert after < heap + 2e6

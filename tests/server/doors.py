@@ -45,12 +45,16 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("POST", "/v1/reserve"): "custodian",
     ("POST", "/v1/succeed"): "custodian",
     ("POST", "/v1/retire"): "custodian",
+    ("GET", "/v1/lab"): "custodian",
+    ("POST", "/v1/lab"): "custodian",
+    ("DELETE", "/v1/lab"): "custodian",
     ("GET", "/v1/tokens"): "custodian",
     ("POST", "/v1/tokens"): "custodian",
     ("DELETE", "/v1/tokens/{id}"): "custodian",
 }
 # The page holds nothing about the dataset: what it shows it fetches from the routes above.
-PAGES = {"/", "/ask", "/transcript", "/answer", "/explore", "/developers", "/openapi.json"}
+VIEWS = {"/", "/ask", "/transcript", "/answer", "/explore", "/lab", "/developers"}
+PAGES = VIEWS | {"/openapi.json"}
 ORDER = ("viewer", "analyst", "appender", "custodian")
 MAY = {
     "viewer": {"any", "viewer"},
@@ -76,6 +80,7 @@ BODIES: dict[str, Any] = {
     "/v1/reserve": {"analyst": "ann", "amount": 0},
     "/v1/succeed": {"name": "next", "reason": "nothing is to be changed"},
     "/v1/retire": {"reason": ""},
+    "/v1/lab": {"attacks": ["nobody wrote it"]},
     "/v1/tokens": {"analyst": "bob", "role": "viewer", "expires": "1h"},
 }
 OF_THE_OTHER_GUARD = {

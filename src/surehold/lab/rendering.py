@@ -56,7 +56,7 @@ def summary(report: Report) -> str:
 def _details(report: Report, attack: str) -> str:
     played = [row for row in report.rows if row.attack == attack]
     wanted = report.wanted(attack)
-    rows = [_line(row, wanted) for row in played]
+    rows = [row_texts(row, wanted) for row in played]
     heads = ["defender", "all right", "coverage", "answers", "width", "largest error", "spent"]
     return _table(heads, rows, left=(0,))
 
@@ -67,16 +67,19 @@ def reasons(report: Report) -> list[str]:
     return [f"{defender}: {reason}" for defender, reason in found.items()]
 
 
-def control(report: Report) -> str:
-    """Which attacks had teeth: those under which the same width without noise fails."""
-    rows = [row for row in report.rows if row.defender == "wide"]
+_CONTROLS = {"wide": "Exact answers of the same width", "plain": "Textbook intervals"}
+
+
+def control(report: Report, name: str = "wide") -> str:
+    """Which attacks had teeth: those under which the control fails, which has no guard."""
+    rows = [row for row in report.rows if row.defender == name]
     strong = [row.attack for row in rows if row.covered < row.repeats]
     if not strong:
         return (
-            "Exact answers of the same width hold as well: no attack here can overfit that far "
+            f"{_CONTROLS[name]} hold as well: no attack here can overfit that far "
             "with this few\nqueries, and this check could not have failed."
         )
-    return f"Exact answers of the same width fail under {', '.join(strong)}."
+    return f"{_CONTROLS[name]} fail under {', '.join(strong)}."
 
 
 def verdict(report: Report, defender: str) -> str:
@@ -88,7 +91,8 @@ def verdict(report: Report, defender: str) -> str:
     rows = [row for row in report.rows if row.defender == defender and row.reason is None]
     covered, repeats = sum(row.covered for row in rows), sum(row.repeats for row in rows)
     right = f"{count(covered)} of {count(repeats)} analyses are right in all their answers"
-    return f"{defender}: {right}; the plan promises {promised} under each attack"
+    what = "guard" if defender == "surprise" else "plan"
+    return f"{defender}: {right}; the {what} promises {promised} under each attack"
 
 
 def render(report: Report, details: bool, of: str | None = None) -> str:
@@ -161,7 +165,8 @@ LEGEND = (
 )
 
 
-def _line(row: Row, wanted: float) -> list[str]:
+def row_texts(row: Row, wanted: float) -> list[str]:
+    """A row as texts: defender, all right, coverage, answers, width, largest error, spent."""
     if row.reason is not None:
         return [row.defender, "no answers", "", "", "", "", ""]
     low, high = row.coverage

@@ -26,6 +26,7 @@ from surehold.server.routes import (
     ask,
     datasets,
     events,
+    lab,
     metrics,
     page,
     read,
@@ -60,7 +61,7 @@ async def healthz() -> Reply:
     return reply({"status": "ok", "version": __version__})
 
 
-_MODULES = (metrics, read, events, ask, tables, append, tokens, page)
+_MODULES = (metrics, read, events, ask, tables, append, tokens, lab, page)
 _PARTS = (health, *(module.router for module in _MODULES))
 
 

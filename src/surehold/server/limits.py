@@ -13,6 +13,7 @@ from typing import NoReturn
 from anyio import CapacityLimiter
 
 from surehold.errors import RequestRefused
+from surehold.server.contests import Contests
 from surehold.server.settings import Settings
 
 _MOST_CALLERS = 10_000
@@ -136,6 +137,7 @@ class Limits:
         self.slow_asks = Turns("asks that take long", *settings.slow_asks)
         self.uploads = Turns("uploads", *settings.uploads)
         self.streams = Turns("streams", *settings.streams, seconds=10.0)
+        self.contests = Contests()
         # Threads for asks, so that answers that are held back do not block reads.
         self.threads = CapacityLimiter(settings.asks)
 

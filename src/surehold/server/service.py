@@ -133,13 +133,15 @@ class Service:
 
     def me(self, caller: Caller) -> Me:
         """Return the caller and what they may spend."""
-        token = caller.token
+        token, limit = caller.token, None
+        with contextlib.suppress(RequestRefused):  # what was closed has no sessions
+            limit = self.session(caller).limit
         return Me(
             analyst=caller.analyst,
             role=caller.role,
             token=None if token is None else token.id,
             expires=None if token is None else token.expires,
-            limit=self.session(caller).limit,
+            limit=limit,
             guard=self.dataset.guard,
         )
 

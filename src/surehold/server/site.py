@@ -84,6 +84,7 @@ class Site:
             return self._opened[0]
 
     async def end(self) -> None:
-        """End the streams of events, because the server stops."""
+        """End the streams of events and the contest, because the server stops."""
         if self._opened is not None:
             await self.watch.end()
+            await run_in_threadpool(self.limits.contests.cancel, str(self._opened[0].dataset.path))

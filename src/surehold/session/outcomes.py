@@ -278,6 +278,7 @@ class SurpriseQuote(Shown):
         amounts = ("least", "most", "spent", "remaining")
         given = {name: getattr(self, name) for name in amounts}
         texts |= {name: formatting.bits(one) for name, one in given.items() if one is not None}
+        texts["after"] = formatting.bits(self.spent + (0.0 if self.recorded else self.most))
         if self.width is not None:
             width = formatting.width(self.width)
             is_choice = self.query.startswith("select(")

@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from surehold.server.auth import SITE
 
 FOLDER = Path(__file__).parents[1] / "pages"
-VIEWS = ("/", "/ask", "/transcript", "/answer", "/explore", "/developers")
+VIEWS = ("/", "/ask", "/transcript", "/answer", "/explore", "/lab", "/developers")
 
 router = APIRouter(include_in_schema=False)
 front = APIRouter(include_in_schema=False)

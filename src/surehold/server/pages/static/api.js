@@ -51,6 +51,15 @@ export function post(path, body, { signal, key } = {}) {
   return send(path, { method: "POST", body: JSON.stringify(body), headers, signal });
 }
 
+/** Send a file as it is. */
+export function upload(path, file, type) {
+  return send(path, { method: "POST", body: file, headers: { "Content-Type": type } });
+}
+
+export function remove(path) {
+  return send(path, { method: "DELETE" });
+}
+
 /** A path with those parameters that have a value. */
 export function pathOf(path, parameters) {
   const given = Object.entries(parameters).filter(

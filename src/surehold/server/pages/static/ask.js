@@ -4,14 +4,15 @@ import { get, pathOf, post } from "./api.js";
 import { Builder } from "./builder.js";
 import { complete } from "./completion.js";
 import { details } from "./details.js";
-import { ROOT, debounce, fill, h, terms } from "./dom.js";
+import { ROOT, debounce, fill, h, remember, remembered, terms } from "./dom.js";
 import { count, several } from "./formatting.js";
-import { examplesOf, nameOf } from "./language.js";
 import { notice, refusalBox, statusNotice } from "./parts.js";
 import { rangesOf } from "./ranges.js";
-import { Expectation, isSurprise, quotedCost, quoteTerms } from "./surprise.js";
+import { Shelf } from "./shelf.js";
+import { Expectation, isSurprise, quotedCost, quoteTerms, widthText } from "./surprise.js";
 
 const PAUSE = 250;
+const MODE = "surehold-ask"; // where the browser remembers whether questions are written or built
 
 export const title = "Ask";
 
@@ -34,7 +35,7 @@ export class View {
     this.button = me.role === "viewer" ? null : h("button", { type: "submit", class: "main", disabled: true }, "Ask");
     this.answer = h("section", { class: "detail", "aria-label": "Answer", "aria-live": "polite" });
     this.standing = h("div", {});
-    this.beside = h("aside", { class: "help", "aria-label": "What can be asked about" });
+    this.shelf = new Shelf(context, { write: (text, whole) => this.write(text, whole), build: (kind) => this.choose("build", kind), reload: () => this.fetchKnown() });
     this.writing = h(
       "div",
       { class: "field editor" },
@@ -69,7 +70,7 @@ export class View {
           this.answer,
           this.button ?? notice("plain", "You are a viewer.", "Viewers can read and quote. Asking costs and needs an analyst token, which the custodian creates with ", h("code", {}, "surehold token create --role analyst"), "."),
         ),
-        this.beside,
+        this.shelf.element,
       ),
     );
     for (const input of [this.text, this.round]) input.addEventListener("input", () => this.changed());
@@ -82,8 +83,9 @@ export class View {
   async start() {
     this.context.twin("/v1/schema");
     fill(this.standing, statusNotice(this.context.status));
-    this.drawBeside();
+    this.shelf.draw(this.known);
     await Promise.all([this.fetchKnown(), this.text.value ? this.fetchQuote() : this.drawQuote()]);
+    if (!this.context.url.searchParams.has("q") && remembered(MODE) !== "write") this.choose("build");
   }
 
   /** The data has grown or someone has asked, so the quote may have changed. */
@@ -102,7 +104,7 @@ export class View {
     try {
       const [{ questions }, { tables }, { models }] = await Promise.all([get("/v1/dashboard"), get("/v1/tables"), get("/v1/models")]);
       this.known = { questions, tables, models };
-      this.drawBeside();
+      this.shelf.draw(this.known);
     } catch (refusal) {
       if (refusal.status === 401) throw refusal;
     } // without them, columns and examples are still there
@@ -110,20 +112,23 @@ export class View {
 
   /** Two ways to say the same; the builder writes the query. */
   modes() {
-    const mode = (name, label) => h("button", { type: "button", class: "mode", "aria-pressed": String(name === "write"), "data-mode": name, onclick: () => this.choose(name) }, label);
-    return h("div", { class: "modes", role: "group", "aria-label": "How to ask" }, mode("write", "Write it"), mode("build", "Build it"));
+    const mode = (name, label) => h("button", { type: "button", class: "mode", "aria-pressed": String(name === "write"), "data-mode": name, onclick: () => { remember(MODE, name); this.choose(name); } }, label);
+    return h("div", { class: "modes", role: "group", "aria-label": "How to ask" }, mode("build", "Build it"), mode("write", "Write it"));
   }
 
-  choose(mode) {
+  choose(mode, kind = null) {
     for (const button of this.text.form.querySelectorAll(".mode")) button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
     const builds = mode === "build";
     if (builds) {
-      this.builder = new Builder({ columns: this.context.status.columns, ...this.known }, (written, refusal) => this.built(written, refusal));
+      const { status } = this.context;
+      const builder = new Builder({ columns: status.columns, id: status.id, isSurprise: isSurprise(status), ...this.known }, (written, refusal) => this.built(written, refusal));
       this.preview = h("p", { class: "preview" });
-      fill(this.building, this.builder.element, this.preview);
-      this.built("");
+      fill(this.building, builder.element, this.preview);
+      if (kind) builder.choose(kind);
+      builder.changed();
     }
     this.building.hidden = !builds;
+    this.shelf.element.dataset.mode = mode; // columns and examples are for writing
     this.writing.hidden = builds;
     if (!builds) this.text.focus();
   }
@@ -254,27 +259,11 @@ export class View {
     );
   }
 
-  /** Columns, saved questions, predictions, models and examples; each can be put in. */
-  drawBeside() {
-    const { columns } = this.context.status;
-    const write = (text, from, to) => {
-      this.choose("write");
-      this.text.setRangeText(text, from, to, "end");
-      this.changed();
-    };
-    const insert = (text) => () => write(text, this.text.selectionStart, this.text.selectionEnd);
-    const use = (text) => () => write(text, 0, this.text.value.length);
-    const chip = (onclick, ...children) => h("button", { type: "button", class: "chip", onclick }, children);
-    const section = (heading, chips) => chips.length > 0 && [h("h2", {}, heading), h("p", { class: "chips" }, chips)];
-    const { questions, tables, models } = this.known;
-    fill(
-      this.beside,
-      section("Saved questions", questions.map(({ name }) => chip(use(name), name))),
-      section("Columns", Object.entries(columns).map(([name, kind]) => chip(insert(nameOf(name)), name, " ", h("small", {}, kind)))),
-      section("Predictions", tables.flatMap((table) => Object.entries(table.columns).map(([name, kind]) => chip(insert(`${nameOf(table.name)}.${nameOf(name)}`), `${table.name}.${name}`, " ", h("small", {}, kind))))),
-      section("Models", models.map(({ model, name }) => chip(() => this.choose("build"), name ?? model.slice(0, 13)))),
-      section("Examples", examplesOf(columns).map((text) => chip(use(text), h("code", {}, text)))),
-    );
+  /** Put a text in at the caret, or in place of the whole question. */
+  write(text, whole) {
+    this.choose("write");
+    this.text.setRangeText(text, whole ? 0 : this.text.selectionStart, whole ? this.text.value.length : this.text.selectionEnd, "end");
+    this.changed();
   }
 }
 
@@ -284,7 +273,7 @@ function noiseTerms(quote) {
   const cost = recorded ? "free, already answered" : `the price of ${several(price, "fraction")}${allowed ? `, ${display.charge} of the budget left` : ""}`;
   const rest = recorded || !allowed ? several(left, "answer") : `${count(left)} → ${several(after, "answer")}`;
   return [
-    ["Width", display.width ?? "depends on the answers"],
+    ["Width", widthText(quote, "depends on the answers")],
     ["Cost", h("span", { "data-name": "cost" }, cost)],
     ["Reports", !recorded && counts > price ? several(counts, "number") : null],
     ["Left", `${rest} at n = ${count(quote.round)}`],

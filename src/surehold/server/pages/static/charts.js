@@ -18,12 +18,14 @@ export const certificateColour = (name) => `var(--c-${name.replace("+", "-plus")
 
 /**
  * A figure: caption, chart and the same data as a table. `draw(width)` returns the chart and is
- * called again when the available width changes. `name` lets an open table stay open.
+ * called again when the available width changes. `rows()` returns the table, once it is opened: a
+ * thousand lines that nobody reads would only take memory. `name` lets an open table stay open.
  */
 export function figure({ title, level = "h3", name, note, label, draw, rows, tall = 220 }) {
   const canvas = h("div", { class: "chart" });
   canvas.style.minHeight = `${tall}px`; // keeps the layout still while the chart is drawn
-  const details = h("details", { "data-name": name }, h("summary", {}, "As a table"), rows);
+  const list = () => details.childElementCount === 1 && details.append(rows());
+  const details = h("details", { "data-name": name, ontoggle: list }, h("summary", { onclick: list }, "As a table"));
   const whole = h("figure", {}, h("figcaption", {}, h(level, {}, title), note && h("p", {}, note)), canvas, details);
   let drawn = 0;
   const observer = new ResizeObserver(([entry]) => {
@@ -137,7 +139,7 @@ export function historyChart(history, chosen, wide, tall) {
         : Plot.ruleX(points, { x: "round", y1: "low", y2: "high", stroke: "var(--holds)", strokeWidth: 7, strokeOpacity: 0.35 }),
       Plot.lineY(points, { x: "round", y: "value", stroke: "var(--holds)", strokeWidth: 2 }),
       Plot.ruleY(gates, { stroke: "var(--text)", strokeDasharray: "5 4" }),
-      Plot.text(gates, { y: (d) => d, text: () => display.gate, frameAnchor: "right", textAnchor: "end", dy: isLow ? 11 : -8, fill: "var(--muted)" }),
+      Plot.text(gates, { y: (d) => d, text: () => display.gate, frameAnchor: "right", textAnchor: "end", dy: isLow ? 11 : -8, fill: "var(--muted)", stroke: "var(--ground)", strokeWidth: 4 }),
       Plot.dot(points.filter((point) => point.entry === chosen), { x: "round", y: "value", r: 9, stroke: "var(--holds)", strokeWidth: 1.5 }),
       Plot.dot(marked, { x: "round", y: "value", symbol: (d) => LOOKS[d.look].symbol, r: (d) => (d === points.at(-1) ? 4.5 : 3), fill: (d) => (LOOKS[d.look].symbol === "times" ? "none" : LOOKS[d.look].colour), stroke: (d) => LOOKS[d.look].colour }),
       Plot.tip(points, Plot.pointerX({ x: "round", y: "value", title: "text", maxRadius: 60, fill: "var(--raised)", stroke: "var(--line)", lineWidth: 18 })),
@@ -197,6 +199,27 @@ export function comparisonChart(entries, wide) {
       Plot.text(useful, { y: "certificate", x: key, text: shown, dx: 6, textAnchor: "start", fill: "var(--text)" }),
       Plot.ruleX([0], { stroke: "var(--muted)" }),
     ],
+  });
+}
+
+/** Under each attack, how often all intervals held, with its bounds: the guard above its control. */
+export function coverageChart(rows, { guard, promised }, wide) {
+  const attacks = [...new Set(rows.map(({ attack }) => attack))];
+  const placed = rows.map((row) => ({ ...row, isGuard: row.defender === guard, share: row.covered / row.repeats }));
+  const side = (isGuard) => {
+    const own = placed.filter((row) => row.isGuard === isGuard);
+    const look = { stroke: isGuard ? "var(--holds)" : "var(--trouble)", dy: isGuard ? -7 : 7 };
+    return [
+      Plot.ruleY(own, { ...look, y: "attack", x1: "coverage_low", x2: "coverage_high", strokeWidth: 6, strokeOpacity: 0.35 }),
+      Plot.dot(own, { ...look, y: "attack", x: "share", r: 4, fill: isGuard ? "var(--holds)" : "none", symbol: isGuard ? "circle" : "times", strokeWidth: 2 }),
+    ];
+  };
+  return plot(wide, 60 + 44 * attacks.length, {
+    marginLeft: wide < 480 ? 108 : 132,
+    marginRight: 28,
+    x: { domain: [0, 1], label: null, grid: true, tickFormat: ".0%", ticks: Math.max(2, Math.floor(wide / 110)) },
+    y: { domain: attacks, label: null, tickSize: 0 },
+    marks: [Plot.ruleX([promised], { stroke: "var(--muted)", strokeDasharray: "5 4" }), side(true), side(false)],
   });
 }
 

@@ -78,7 +78,7 @@ function cells(result) {
     title: "Cells",
     label: `The ${several(result.cells.length, "cell")} of the table with their intervals.`,
     draw: (wide) => cellsChart(result.cells, result.range, wide),
-    rows: listed,
+    rows: () => listed,
     tall: 50 + 20 * result.cells.length,
   });
 }

@@ -67,3 +67,20 @@ export function debounce(wait, call) {
   later.cancel = () => clearTimeout(timer);
   return later;
 }
+
+/** Keep a choice in this browser, if it allows that. */
+export function remember(name, value) {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    // Chosen, but not remembered.
+  }
+}
+
+export function remembered(name) {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}

@@ -205,7 +205,7 @@ export class View {
             note: ["every certificate for the same plan"],
             label: `${heading}. ${useful.map((entry) => `${entry.certificate} ${shown(entry)}`).join(", ")}.`,
             draw: (wide) => comparisonChart(entries, wide),
-            rows: scroller("Comparison as a table", table("Every certificate", ["certificate", isWidth ? "width#" : "queries#", "description", "theorem"], rows)),
+            rows: () => scroller("Comparison as a table", table("Every certificate", ["certificate", isWidth ? "width#" : "queries#", "description", "theorem"], rows)),
             tall: 46 + 38 * useful.length,
           })
         : null,

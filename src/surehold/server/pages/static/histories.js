@@ -10,7 +10,7 @@ import { LOOKS } from "./marks.js";
 export function historyFigure(history, { title = queryLine(history, 60), level = "h3", name = null, chosen = null, go = null, tall = 190 } = {}) {
   const { points, display } = history;
   const gated = "gate" in display;
-  const rows = points.map((point, i) => [count(point.round), moment(point.time), display.values[i], display.intervals[i], ...(gated ? [point.verdict] : [])]);
+  const rows = () => points.map((point, i) => [count(point.round), moment(point.time), display.values[i], display.intervals[i], ...(gated ? [point.verdict] : [])]);
   const columns = ["records#", "answered", "value#", "interval#", ...(gated ? ["verdict"] : [])];
   return figure({
     title,
@@ -23,7 +23,7 @@ export function historyFigure(history, { title = queryLine(history, 60), level =
       if (go) picture.addEventListener("click", (event) => go(nearest(picture, points, event, wide).entry));
       return picture;
     },
-    rows: scroller(`${title} as a table`, table(title, columns, rows)),
+    rows: () => scroller(`${title} as a table`, table(title, columns, rows())),
     tall,
   });
 }

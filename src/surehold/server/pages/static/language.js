@@ -34,22 +34,26 @@ export function literalOf(text, { kind }) {
   return kind === "int" || kind === "float" || kind === "bool" ? text.trim() : `'${text.replaceAll("'", "''")}'`;
 }
 
-/** Example questions about these columns, from the simplest on. */
-export function examplesOf(columns) {
-  const all = Object.entries(columns).map(([name, described]) => ({ name: nameOf(name), ...columnOf(described) })).filter((one) => !one.isId);
+/** Example questions about these columns and predictions, from the simplest on, and what they ask. */
+export function examplesOf(columns, tables = [], id = null) {
+  const all = Object.entries(columns).map(([name, described]) => ({ column: name, name: nameOf(name), ...columnOf(described) })).filter((one) => !one.isId);
   const flag = all.find(({ kind }) => kind === "bool")?.name;
   const number = all.find(isNumber)?.name;
   const group = all.find(({ values }) => values.length > 0);
   const day = all.find(({ kind }) => kind === "date")?.name;
   const groups = group ? group.values.map((value) => `${group.name} = ${literalOf(value, group)}`) : [];
   const share = flag ?? (number && `${number} > 50`);
+  // Predictions have the name of what they predict.
+  const right = tables.flatMap((table) => all.filter(({ column }) => column !== id && column in table.columns).map(({ name }) => `${nameOf(table.name)}.${name} = ${name}`).slice(0, 1));
   return [
-    share,
-    share && groups[0] && `rate(${share}, ${groups[0]})`,
-    share && groups[1] && `difference(rate(${share}, ${groups[0]}), rate(${share}, ${groups[1]}))`,
-    share && day && `rate(${share}, weekday(${day}) >= 6)`,
-    number && `mean(${number}, 0, 100)`,
-    group && `histogram(${group.name})`,
-    share && `gate(${share}, at_least, 0.5)`,
-  ].filter(Boolean);
+    ["a share of all records", share],
+    ["among some records", share && groups[0] && `rate(${share}, ${groups[0]})`],
+    ["two groups compared", share && groups[1] && `difference(rate(${share}, ${groups[0]}), rate(${share}, ${groups[1]}))`],
+    ["at the weekend", share && day && `rate(${share}, weekday(${day}) >= 6)`],
+    ["an average, between two ends", number && `mean(${number}, 0, 100)`],
+    ["a table", group && `histogram(${group.name})`],
+    ["is it at least this much?", share && `gate(${share}, at_least, 0.5)`],
+    ["how often predictions are right", right[0]],
+    ["better than the others?", right[1] && `difference(${right.at(-1)}, ${right[0]})`],
+  ].filter(([, text]) => text).map(([about, text]) => ({ about, text }));
 }

@@ -7,6 +7,7 @@ import * as developers from "./developers.js";
 import { ROOT, fill, h } from "./dom.js";
 import { follow } from "./events.js";
 import * as explore from "./explore.js";
+import * as lab from "./lab.js";
 import * as missing from "./missing.js";
 import * as overview from "./overview.js";
 import { refusalBox, showLoading } from "./parts.js";
@@ -14,9 +15,9 @@ import { showSignIn } from "./signin.js";
 import { isSurprise } from "./surprise.js";
 import * as transcript from "./transcript.js";
 
-// Plans are explored under the noise guard only; with the other one there is nothing to plan.
-const VIEWS = { "/": overview, "/ask": ask, "/transcript": transcript, "/answer": answer, "/explore": explore, "/developers": developers };
+const VIEWS = { "/": overview, "/ask": ask, "/transcript": transcript, "/answer": answer, "/explore": explore, "/lab": lab, "/developers": developers };
 const QUIET = 400; // ms between two updates, however many events arrive
+const SLOW = 300; // ms after which a view that is not there yet says so
 
 const root = document.getElementById("main");
 const connection = document.getElementById("connection");
@@ -26,7 +27,7 @@ async function start() {
   state.stop?.();
   state.view?.leave?.();
   Object.assign(state, { me: null, status: null, view: null, path: null, stop: null, isOut: false });
-  showLoading(root);
+  if (!root.querySelector(".skeleton")) showLoading(root);
   try {
     [state.me, state.status] = await Promise.all([get("/v1/me"), get("/v1/status")]);
   } catch (refusal) {
@@ -42,6 +43,7 @@ async function start() {
 
 /** Follow the service's events; with `restart`, the first one starts the page over. */
 function connect(restart) {
+  if (state.me?.role === "appender") return; // who appends sees no answers, nor that they come
   state.stop = follow(
     (status) => (restart && !state.status ? start() : onStatus(status)),
     (now) => {
@@ -85,10 +87,11 @@ function onStatus(status) {
 async function route() {
   if (state.isOut) return null; // the sign-in form stays, whatever is clicked
   const url = new URL(location.href);
-  const hasPlans = !isSurprise(state.status);
-  document.querySelector('header nav a[href$="/explore"]').hidden = !hasPlans;
+  const hidden = hiddenViews();
+  for (const link of document.querySelectorAll("header nav a")) link.hidden = hidden.some((path) => link.getAttribute("href") === ROOT + path);
   const named = viewOf(url) ?? url.pathname;
-  const path = named === "/explore" && !hasPlans ? "/" : named;
+  const isOpen = named === "/explore" && !isSurprise(state.status); // anyone may follow a link to a plan
+  const path = hidden.includes(named) && !isOpen ? "/" : named;
   const shown = VIEWS[path] ?? missing;
   for (const link of document.querySelectorAll("header nav a")) {
     if (link.getAttribute("href") === ROOT + path) link.setAttribute("aria-current", "page");
@@ -97,16 +100,26 @@ async function route() {
   document.title = `${shown.title} · ${state.status.name} · Surehold`;
   if (state.view?.navigate && state.path === path) return state.view.navigate(url);
   const turn = ++state.turn;
+  const slow = setTimeout(() => turn === state.turn && showLoading(root), SLOW);
   state.view?.leave?.();
   state.view = null;
   state.path = path;
   const page = h("div", { class: "view" });
   const view = new shown.View(page, { url, me: state.me, status: state.status, go, twin });
   await view.start();
+  clearTimeout(slow);
   if (turn !== state.turn) return view.leave?.(); // the user has moved on
   state.view = view;
   fill(root, page);
   return null;
+}
+
+/** Views that the caller has no use for: plans are explored under the noise guard, by whoever decides. */
+function hiddenViews() {
+  const isCustodian = state.me.role === "custodian";
+  const plans = !isSurprise(state.status) && (isCustodian || state.me.token === null);
+  const isAppender = state.me.role === "appender";
+  return [!plans && "/explore", !isCustodian && "/lab", ...(isAppender ? ["/ask", "/transcript", "/answer"] : [])].filter(Boolean);
 }
 
 /** The view that an address below `root` names; null if it is none of this page's. */

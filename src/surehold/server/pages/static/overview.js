@@ -5,7 +5,7 @@ import { budgetChart, figure, growthChart } from "./charts.js";
 import { fill, h, scroller, table, terms } from "./dom.js";
 import { count, moment, several } from "./formatting.js";
 import { historiesSection } from "./histories.js";
-import { meter, promise, refusalBox, spenders, statusNotice } from "./parts.js";
+import { askLink, meter, notice, promise, refusalBox, skeleton, spenders, statusNotice } from "./parts.js";
 import { rangesOf } from "./ranges.js";
 import { answerRow } from "./rows.js";
 import { bitsFigure, claimsSection, isSurprise, spentSection } from "./surprise.js";
@@ -19,23 +19,41 @@ export class View {
   constructor(root, context) {
     this.context = context;
     this.head = h("div", {});
-    this.body = h("div", {});
-    fill(root, this.head, this.body);
+    this.story = h("div", { class: "story" });
+    this.rest = h("div", {}, skeleton());
+    fill(root, this.head, this.story, this.rest);
   }
 
   start() {
     return this.update(this.context.status);
   }
 
+  /** What can still be asked comes first; pictures and answers follow when they are there. */
   async update(status) {
-    const { head, body, context } = this;
-    fill(head, h("h1", { tabindex: "-1" }, status.name), h("p", { class: "promise" }, promise(status)), statusNotice(status));
+    const { head, context } = this;
     context.twin("/v1/status");
+    const heading = [h("h1", { tabindex: "-1" }, status.name), h("p", { class: "promise" }, promise(status))];
+    if (context.me.role === "appender") {
+      fill(head, heading, notice("plain", "You are an appender.", `You can add records, which programs do over HTTP, and not see answers. There are ${several(status.n, "record")}.`));
+      return fill(this.rest);
+    }
+    const noise = !isSurprise(status);
     try {
-      const noise = !isSurprise(status);
-      const [me, outlook, rounds, growth, listed, { histories }] = await Promise.all([
-        context.me.limit ? get("/v1/me") : context.me, // the rest of a limit changes
-        noise && get("/v1/outlook"),
+      const [me, outlook] = await Promise.all([context.me.limit ? get("/v1/me") : context.me, noise && get("/v1/outlook")]);
+      fill(head, heading, statusNotice(status, me));
+      fill(this.story, noise ? [outlookSection(outlook, me), budgetSection(status)] : [claimsSection(status, me), spentSection(status)], answersSection(status));
+    } catch (refusal) {
+      if (!this.isDrawn) fill(head, heading, refusalBox(refusal, () => this.update(status)));
+      return null;
+    }
+    this.drawRest(status, noise);
+    return null;
+  }
+
+  async drawRest(status, noise) {
+    const turn = (this.turn = (this.turn ?? 0) + 1);
+    try {
+      const [rounds, growth, listed, { histories }] = await Promise.all([
         noise && get("/v1/rounds"),
         get("/v1/growth"),
         get(`/v1/transcript?newest=true&limit=${noise ? NEWEST : DRAWN}`),
@@ -43,29 +61,26 @@ export class View {
       ]);
       const newest = listed.answers.slice(0, NEWEST);
       const ranges = await rangesOf(newest);
-      const parts = noise
-        ? { story: [outlookSection(outlook, me), budgetSection(status)], spent: budgetFigure(rounds.rounds, status), about: planTerms(status) }
-        : { story: [claimsSection(status, me), spentSection(status)], spent: bitsFigure(listed.answers), about: [["Guard", "surprise"]] };
-      const open = [...body.querySelectorAll("details[open] summary")].map((summary) => summary.parentElement.dataset.name);
-      drawBody(body, { status, growth: growth.growth, newest, ranges, histories, ...parts });
-      for (const name of open) body.querySelector(`details[data-name="${name}"]`)?.setAttribute("open", "");
+      if (turn !== this.turn) return; // a later update came first
+      const spent = noise ? budgetFigure(rounds.rounds, status) : bitsFigure(listed.answers);
+      const open = [...this.rest.querySelectorAll("details[open]")].map((details) => details.dataset.name);
+      fill(this.rest, bodyOf({ status, growth: growth.growth, newest, ranges, histories, spent }));
+      for (const name of open) this.rest.querySelector(`details[data-name="${name}"]`)?.setAttribute("open", "");
       this.isDrawn = true;
     } catch (refusal) {
-      if (!this.isDrawn) fill(body, refusalBox(refusal, () => this.update(status)));
+      if (!this.isDrawn && turn === this.turn) fill(this.rest, refusalBox(refusal, () => this.drawRest(status, noise)));
     }
   }
 }
 
-/** Draw it; `story`, `spent` and `about` are the guard's own parts. */
-function drawBody(body, { status, growth, newest, ranges, histories, story, spent, about }) {
-  fill(
-    body,
-    h("div", { class: "story" }, story, answersSection(status, newest)),
+/** Questions over time, the newest answers, and how data and spending grew. */
+function bodyOf({ status, growth, newest, ranges, histories, spent }) {
+  return [
     historiesSection(histories),
     h(
       "section",
       { class: "recent", "aria-labelledby": "recent" },
-      h("div", { class: "heading" }, h("h2", { id: "recent" }, "Latest answers"), newest.length > 0 && h("a", { href: "/transcript" }, "Full transcript")),
+      h("div", { class: "heading" }, h("h2", { id: "recent" }, "Latest answers"), newest.length > 0 && h("span", { class: "muted" }, `the last on ${moment(newest[0].time)}`), newest.length > 0 && h("a", { href: "/transcript" }, "Full transcript")),
       newest.length === 0
         ? h("p", { class: "empty" }, "No answers yet. ", h("a", { href: "/ask" }, "Ask the first question"), "; quotes are free.")
         : h("ol", { class: "answers", "aria-label": "Latest answers" }, newest.map((answer) => answerRow(answer, { range: ranges.get(answer.entry) }))),
@@ -77,11 +92,11 @@ function drawBody(body, { status, growth, newest, ranges, histories, story, spen
       h("summary", {}, `Dataset details: columns, ${isSurprise(status) ? "guard" : "plan"} and ledger`),
       terms([
         ["Columns", h("span", { class: "long" }, Object.entries(status.columns).map(([name, kind]) => `${name} ${kind}`).join(", "))],
-        ...about,
+        ...(isSurprise(status) ? [["Guard", "surprise"]] : planTerms(status)),
         ["Ledger", `${several(status.entries, "entry")}, head ${status.head.slice(0, 12)}`],
       ]),
     ),
-  );
+  ];
 }
 
 function planTerms(status) {
@@ -91,14 +106,13 @@ function planTerms(status) {
   ];
 }
 
-function answersSection(status, newest) {
+function answersSection(status) {
   return h(
     "section",
     { "aria-labelledby": "asked" },
     h("h2", { id: "asked" }, "Answers so far"),
     h("p", { class: "big" }, h("b", { "data-name": "answers" }, count(status.answers)), status.answers === 1 ? " answer" : " answers"),
     h("p", { class: "muted" }, "from ", h("b", { "data-name": "n" }, count(status.n)), status.n === 1 ? " record" : " records", !isSurprise(status) && "; every table cell counts"),
-    newest.length > 0 && h("p", { class: "muted" }, `latest on ${moment(newest[0].time)}`),
   );
 }
 
@@ -129,12 +143,13 @@ function outlookSection(outlook, me) {
       when("at the end", outlook.at_end, `at ${count(outlook.at_end.round)} records`),
     ),
     me.limit && h("p", { class: "muted" }, "These are for you. ", h("b", { "data-name": "limit-left" }, me.limit.display.remaining), " of your own limit is left; you have had ", h("b", { "data-name": "limit-answered" }, count(me.limit.answered)), ` of at most ${several(me.limit.answers, "answer")}.`),
+    askLink(me),
   );
 }
 
 function growthFigure(growth, status) {
   if (growth.length === 0) return h("figure", {}, h("figcaption", {}, h("h3", {}, "Data growth")), h("p", { class: "empty" }, "No records yet."));
-  const rows = scroller("Data growth as a table", table("Records over time", ["time", "records#"], growth.map((point) => [moment(point.time), count(point.n)])));
+  const rows = () => scroller("Data growth as a table", table("Records over time", ["time", "records#"], growth.map((point) => [moment(point.time), count(point.n)])));
   return figure({
     title: "Data growth",
     name: "growth",
@@ -147,7 +162,7 @@ function growthFigure(growth, status) {
 
 function budgetFigure(rounds, status) {
   const lines = rounds.map(({ round, answers, display }) => [count(round), count(answers), display.share, display.share_so_far]);
-  const rows = rounds.length
+  const rows = () => rounds.length
     ? scroller("Budget spent by round as a table", table("Budget spent by round", ["round#", "answers#", "cost#", "spent so far#"], lines))
     : h("p", {}, "Nothing spent yet.");
   return figure({

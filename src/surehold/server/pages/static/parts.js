@@ -73,23 +73,36 @@ export function promise({ display, guard }) {
   return `With probability ${display.confidence}, every answer of the whole analysis is correct: each fraction is within ${display.width} of its true value, each mean within the same share of its range, and each rate or other ratio within the interval shown with it.`;
 }
 
-/** Why nothing can be asked now, or null. */
-export function statusNotice(status) {
+/** The way to the next question, for those who may ask. */
+export const askLink = ({ role }) => role !== "viewer" && h("p", {}, h("a", { class: "main", href: "/ask" }, "Ask a question"));
+
+/** Why nothing can be asked now, or null; `me` is the caller with what their limit has left. */
+export function statusNotice(status, me = null) {
+  if (status.successor) return notice("plain", "Closed.", `${sentence(status.advice)} Answers can be read, and not asked.`);
   if (status.n === 0) {
     const first = status.first_round === undefined ? "some" : count(status.first_round);
     return notice("plain", "No records yet.", `You can ask once there are ${first}. Add them with `, h("code", {}, "surehold append"), ".");
   }
+  if (status.last_round < status.n) return notice("plain", "Plan complete:", `it ends at ${count(status.last_round)} records; while budget is left, you can ask at round ${count(status.last_round)}.`);
   if (!status.ready) return notice("plain", "Not ready.", `${sentence(status.advice)}`);
   if (status.answers_left === 0) {
     const later = status.round < status.last_round ? " More records may allow more answers; see below." : " No further answers fit within the plan.";
     return notice("trouble", "Budget exhausted", `at round ${count(status.round)}.${later} Earlier answers remain valid.`);
   }
+  if (me?.limit && (!/[1-9]/.test(me.limit.display.remaining) || me.limit.answered >= me.limit.answers)) {
+    return notice("trouble", "Your limit is reached.", "You can read, quote, and ask again what was answered. Ask the custodian for more.");
+  }
   return null;
 }
 
-/** Show a loading message in an element. */
+/** What stands in for content that is on its way; index.html begins with the same. */
+export function skeleton() {
+  return h("div", { class: "skeleton" }, h("p", { class: "muted" }, "Loading …"), h("i"), h("i"), h("i"));
+}
+
+/** Show that content is on its way. */
 export function showLoading(element) {
-  return fill(element, h("p", { class: "muted" }, "Loading …"));
+  return fill(element, skeleton());
 }
 
 function sentence(text) {

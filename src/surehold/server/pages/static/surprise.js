@@ -3,7 +3,7 @@
 import { bitsChart, figure } from "./charts.js";
 import { fill, h, scroller, table } from "./dom.js";
 import { count, queryLine, several } from "./formatting.js";
-import { spenders } from "./parts.js";
+import { askLink, spenders } from "./parts.js";
 
 export const isSurprise = ({ guard }) => guard === "surprise";
 
@@ -29,18 +29,19 @@ export function claimsSection(status, me) {
     { "aria-labelledby": "left" },
     h("h2", { id: "left" }, "What you can still ask"),
     status.width === null
-      ? h("p", { class: "muted" }, "Nothing can be asked before there are records.")
-      : h("p", { class: "big" }, "as much as you like, at ", h("b", { "data-name": "width" }, status.display.width)),
-    status.width !== null && h("p", { class: "muted" }, "That is the most for a new fraction that is asked now. Every bit spent makes later claims wider; earlier ones stay as they are."),
+      ? h("p", { class: "muted" }, status.successor ? "Nothing any more: this dataset is closed." : "Nothing can be asked before there are records.")
+      : h("p", { class: "big" }, h("b", { "data-name": "width" }, status.display.width), " for the next question"),
+    status.width !== null && h("p", { class: "muted" }, "Ask as much as you like. This is the widest that a new fraction can be now; every bit spent makes later claims wider, and earlier ones stay as they are."),
     h("p", { class: "muted" }, h("b", { "data-name": "claims" }, count(status.claims)), ` registered of ${count(status.claims_expected)} expected; there is no limit.`),
     me.limit && h("p", { class: "muted" }, h("b", { "data-name": "limit-left" }, me.limit.display.remaining), ` of your own limit of ${me.limit.display.total} is left.`),
+    status.width !== null && askLink(me),
   );
 }
 
 /** The bits spent from answer to answer; `answers` are newest first. */
 export function bitsFigure(answers) {
   const ordered = [...answers].reverse();
-  const rows = ordered.length
+  const rows = () => ordered.length
     ? scroller("Bits spent as a table", table("Bits spent by answer", ["entry#", "query", "cost#", "spent so far#"], ordered.map((one) => [count(one.entry), queryLine(one, 40), one.display.surprise, one.display.spent])))
     : h("p", {}, "Nothing spent yet.");
   return figure({
@@ -97,16 +98,19 @@ export class Expectation {
   }
 }
 
+/** How wide the answer would be; a verdict has no width. */
+export const widthText = ({ display, query }, otherwise) => display.width ?? (query.startsWith("gate(") ? "none: the answer is pass, fail or undecided" : otherwise);
+
 /** What a quote says, in pairs. */
 export function quoteTerms(quote) {
   const { display, recorded } = quote;
   const sure = quote.least === quote.most;
   return [
-    ["Width", display.width ?? "depends on the records, or nothing is claimed"],
+    ["Width", widthText(quote, "depends on the records, or nothing is claimed")],
     ["Cost", recorded ? h("span", { "data-name": "cost" }, "free, already answered") : null],
     [sure ? "Cost" : "If as expected", recorded ? null : h("span", { "data-name": "cost" }, display.least)],
     ["At most", recorded || sure ? null : h("span", { "data-name": "most" }, display.most)],
-    ["Spent so far", display.spent],
+    ["Spent", recorded ? display.spent : `${display.spent} → at most ${display.after}`],
     ["Left", display.remaining],
     ["Records", count(quote.round)],
   ];

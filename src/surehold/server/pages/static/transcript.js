@@ -54,13 +54,12 @@ export class View {
     return h(
       "form",
       { class: "filters", role: "search", "aria-label": "Filter the transcript", oninput: later, onsubmit: (event) => { event.preventDefault(); later.cancel(); this.filter(); } },
-      field("contains", "Name or query contains"),
-      field("analyst", "Analyst"),
-      field("kind", "Kind"),
-      field("round", "Round"),
-      field("from", "From"),
-      field("to", "To"),
-      field("order", "Sort"),
+      h(
+        "details",
+        { open: matchMedia("(min-width: 46rem)").matches || FILTERS.some((name) => this.context.url.searchParams.has(name)) },
+        h("summary", {}, "Filter and sort"),
+        h("div", { class: "fields" }, field("contains", "Name or query contains"), field("analyst", "Analyst"), field("kind", "Kind"), field("round", "Round"), field("from", "From"), field("to", "To"), field("order", "Sort")),
+      ),
       h("div", { class: "exports" }, h("span", { class: "muted" }, "Export "), save("csv", "CSV"), " ", save("json", "JSON")),
     );
   }
