@@ -18,6 +18,7 @@ from surehold.session import (
     Growth,
     History,
     KeptTable,
+    Leaderboard,
     Round,
     SpendingLimit,
     Status,
@@ -85,6 +86,11 @@ class RemoteOverview:
         """Return the histories of named questions or, if none, of those asked most often."""
         read, doing = field_reader(tuple[History, ...], "histories"), "reading histories"
         return self._connection.get("/v1/histories", doing, read, limit=most)
+
+    @property
+    def leaderboard(self) -> Leaderboard:
+        """Return the leaderboard, if the custodian opened one; refused if not."""
+        return self._get("leaderboard", reader(Leaderboard))
 
     @property
     def tables(self) -> tuple[KeptTable, ...]:

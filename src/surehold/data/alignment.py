@@ -135,7 +135,9 @@ class Alignment:
                     for i in range(0, max(len(keys.keys), 1), _PART)
                 )
                 self._sorted = (of, list(pool.map(sort_keys, parts)))
-            found = list(pool.map(lambda part: place(part[0], part[1], table.keys), self._sorted[1]))
+            found = list(
+                pool.map(lambda part: place(part[0], part[1], table.keys), self._sorted[1])
+            )
         return Places(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
 

@@ -23,6 +23,7 @@ from surehold.server.routes import (
     ask,
     datasets,
     events,
+    leaderboard,
     metrics,
     page,
     read,
@@ -51,7 +52,7 @@ async def healthz() -> Reply:
     return reply({"status": "ok", "version": __version__})
 
 
-_MODULES = (metrics, read, events, ask, tables, append, tokens, page)
+_MODULES = (metrics, read, events, ask, tables, leaderboard, append, tokens, page)
 _PARTS = (health, *(module.router for module in _MODULES))
 
 
