@@ -159,15 +159,19 @@ class SurpriseReplay(Replay):
         new, old = (self._table(of) if of is not None else None for of in (one.of, one.against))
         assert new is not None
         answers = {}
-        for name, query in questions_of(rules, new, old).items():
+        queries = questions_of(rules, new, old)
+        for name in ANSWERS:
             seq = getattr(one, name)
             if seq is None:
                 continue
+            must(name in queries, f"it was compared with none, and has a {name}")
             answer = self._past.entry(seq)
             answers[name] = told = answer.read()
             is_it = answer.kind == "answer" and seq < entry.seq and told["round"] == rules.round
-            canonical = self._canonical(self._with_tables(query))
+            canonical = self._canonical(self._with_tables(queries[name]))
             must(is_it and told["canonical"] == canonical, f"its {name} is another answer")
+        step = float(Fraction(rules.step))
+        must(answers.get("gain", {"step": step})["step"] == step, "its step is another one")
         wanted = {"gain"} if old else {"score"}
         is_best = old is None or answers.get("gain", {}).get("steps", 0) > 0
         if old is not None and is_best:
