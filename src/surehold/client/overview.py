@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
@@ -28,6 +30,8 @@ from surehold.session import (
 from surehold.session.outlook import Outlook
 
 T = TypeVar("T")
+_BELOW = re.compile("/d/[^/]+$")
+"""Where a dataset is, below the address of its server."""
 _Limit = cast("type[SpendingLimit | BitsLimit | None]", SpendingLimit | BitsLimit | None)
 _Status = cast("type[Status | SurpriseStatus]", Status | SurpriseStatus)
 
@@ -86,6 +90,14 @@ class RemoteOverview:
         """Return the histories of named questions or, if none, of those asked most often."""
         read, doing = field_reader(tuple[History, ...], "histories"), "reading histories"
         return self._connection.get("/v1/histories", doing, read, limit=most)
+
+    @property
+    def datasets(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the datasets of the server that the caller has access to, as the service does."""
+        server = copy.copy(self._connection)
+        server.url = _BELOW.sub("", server.url)
+        read = field_reader(tuple[Mapping[str, Any], ...], "datasets")
+        return server.get("/v1/datasets", "listing datasets", read)
 
     @property
     def leaderboard(self) -> Leaderboard:
