@@ -44,7 +44,7 @@ def posted(url, content=None, **headers):
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_same_tools(url, folder, mode):
     with over_http(url, mode=mode) as host, sh.open(folder) as dataset:
-        assert len(host.tools()) == 11
+        assert len(host.tools()) == 13
         assert host.told("describe")["plan"] == dataset.plan.to_dict()
         told = host.told("ask", query="age > 50", key="k")
         assert {**told, "recorded": True} == dataset.session().ask("age > 50", key="k").to_dict()

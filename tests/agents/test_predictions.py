@@ -6,7 +6,8 @@ import pytest
 
 import surehold as sh
 from support.runtime import GUARDS, guarded
-from surehold.agents.tools import TOOLS, Guest
+from surehold.agents.guest import Guest
+from surehold.agents.tools import TOOLS
 from surehold.errors import InvalidInput
 from surehold.server.access import ANYBODY
 from surehold.server.service import Service
@@ -66,3 +67,35 @@ def test_refused(guest):
     with pytest.raises(InvalidInput, match="different in each row"):
         call(guest, "submit", rows=[ROWS[0], ROWS[0]])
     assert guest.session.tables == ()
+
+
+def test_compared_with_the_best_so_far(guest):
+    if guest.session.guard == "noise":
+        assert not {"compare", "leaderboard"} & TOOLS["noise"].keys()
+        return
+    with sh.open(guest.session._ledger.folder) as custodian:
+        custodian.open_leaderboard("Cats", target="label", step="0.01", daily=3)
+    rows = [{"item": f"q{i}", "answer": "cat"} for i in range(2000)]
+    first = call(guest, "compare", rows=rows, called="all cats")
+    assert first.text.startswith('rank 1: "all cats", 0.6')
+    worse = call(guest, "compare", rows=[{**one, "answer": "dog"} for one in rows])
+    assert worse.text.startswith('"table": not better than "all cats" by 0.01\nmeaning: over these')
+    dogs = [{"item": f"q{i}", "answer": "cat" if i % 3 else "dog"} for i in range(2000)]
+    best = call(guest, "compare", rows=dogs, called="right").values
+    assert (best["submission"]["certified"], best["left_today"]) == (True, 0)
+    shown = call(guest, "leaderboard")
+    assert shown.values == guest.session.leaderboard.to_dict()
+    ranks = [line.split(",")[0] for line in shown.text.splitlines()[1:3]]
+    assert ranks == ['rank 1: "right"', 'rank 2: "all cats"']
+    with pytest.raises(sh.RequestRefused, match="submissions a day"):
+        call(guest, "compare", rows=[{**one, "answer": "cow"} for one in rows])
+
+
+def test_histories_and_datasets_are_listed(guest):
+    assert "not answered" in call(guest, "history", question="label = 'cat'").text
+    call(guest, "ask", query="label = 'cat'")
+    told = call(guest, "history", question="label = 'cat'")
+    assert told.values == guest.session.history("label = 'cat'").to_dict()
+    assert "\nn = 2,000: 0." in told.text
+    [one] = call(guest, "datasets").values["datasets"]
+    assert (one["name"], one["guard"], one["n"]) == ("evals", guest.session.guard, 2000)

@@ -11,7 +11,8 @@ import surehold as sh
 from support.runtime import exhausted, made, records
 from surehold import errors
 from surehold.agents import rendering
-from surehold.agents.tools import TOOLS, Guest
+from surehold.agents.guest import Guest
+from surehold.agents.tools import TOOLS
 from surehold.agents.toolserver import ToolServer
 from surehold.server.access import Caller
 

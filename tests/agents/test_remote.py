@@ -56,6 +56,9 @@ def test_the_same_dictionaries(host, folder):
         assert host.told("quote", query="age > 52") == session.quote("age > 52").to_dict()
         assert host.told("describe")["plan"] == dataset.plan.to_dict()
         assert host.told("budget")["outlook"] == dataset.outlook().to_dict()
+        assert host.told("history", question="age > 50") == dataset.history("age > 50").to_dict()
+        [listed] = host.told("datasets")["datasets"]
+        assert (listed["name"], listed["role"], listed["n"]) == ("clinic", "analyst", 1000)
         page = dataset.transcript.page(2, newest=True)
         assert host.told("transcript", limit=2) == page.to_dict()
     assert host.told("ask", query="age > 50", key="k") == {**told, "recorded": True}

@@ -63,6 +63,7 @@ def session(folder):
 def test_there_is_a_tool_to_register(host):
     assert tuple(host.tools()) == (
         *(
+            "datasets",
             "describe",
             "budget",
             "quote",
@@ -73,6 +74,9 @@ def test_there_is_a_tool_to_register(host):
             "select",
             "submit",
             "score",
+            "compare",
+            "leaderboard",
+            "history",
             "transcript",
         ),
     )

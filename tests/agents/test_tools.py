@@ -20,7 +20,7 @@ QUESTIONS = {
     "statistic": "kendall(age, bmi)",
     "select": "select(highest, 16, age > 20, age > 50)",
 }
-FREE = ("describe", "budget", "quote", "transcript")
+FREE = ("datasets", "describe", "budget", "quote", "history", "transcript")
 CHARGED = ("register", "watch", "ask", "ask_many", "select", "submit", "score")
 
 
@@ -47,6 +47,7 @@ def dataset(folder):
 
 def test_there_are_these_tools(host):
     assert tuple(host.tools()) == (
+        "datasets",
         "describe",
         "budget",
         "quote",
@@ -57,6 +58,7 @@ def test_there_are_these_tools(host):
         "select",
         "submit",
         "score",
+        "history",
         "transcript",
     )
 

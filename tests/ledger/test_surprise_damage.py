@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import surehold as sh
-from support.runtime import COLUMNS, ID, numbered, records, sql
+from support.runtime import COLUMNS, ID, age_of, numbered, records, sql
 from support.tampering import bodies, changed, copied, found_by, rehash, rewitness, write
 from support.workload import SIDE
 from surehold.data.record_store import RecordStore
@@ -61,6 +61,11 @@ def evals(tmp_path_factory) -> Path:
         session = dataset.session("ann")
         session.register(["bmi > 10", "bmi > 12"], share="0.1")
         session.register(sh.Dashboard.of([NAMED]))
+        dataset.open_leaderboard("Who is older?", target="age > 50", step="0.05")
+        for wrong in (3, 9, 2):
+            session.submit(
+                [{ID: i, "older": (age_of(i) > 50) ^ (i % wrong == 0)} for i in range(300)]
+            )
         for i, (query, options) in enumerate(ASKED):
             session.ask(query, key=f"key {i}", **options)
         session.ask_many(["bmi > 10", "age > 9"], key="list")
@@ -102,10 +107,15 @@ ONLY_HASHED = {"query", "name"}
 OF_NAMES = {("unit",), ("at_least",), ("watch",), ("analyst",)}
 # Whom something is kept for, and how many records were known, is what the custodian was told.
 OF_OTHERS = {("analyst",), ("known",), ("salt",)}
+# What people were told of a board. What its metric has no use for is not looked at.
+OF_BOARDS = {(one,) for one in ("title", "daily", "public", "positive", "low", "high")}
 OF_CLAIMS = {("analyst",), ("asked", "expect"), ("asked", "within"), ("asked", "doubt")}
 
 
-KINDS = ("claim", "name", "keep", "reserve", "append", "charge", "answer", "create")
+KINDS = (
+    *("claim", "name", "keep", "reserve", "append", "charge", "answer", "create"),
+    *("leaderboard", "submission"),
+)
 
 
 def of_kind(path: Path, kind: str) -> list[tuple[int, dict[str, Any]]]:
@@ -158,7 +168,8 @@ def test_every_field_with_all_hashes_and_the_witness_forged(evals, tmp_path, kin
     unfound -= {
         "claim": OF_CLAIMS,
         "name": OF_NAMES,
-        **dict.fromkeys(("keep", "reserve", "append"), OF_OTHERS),
+        "leaderboard": OF_BOARDS,
+        **dict.fromkeys(("keep", "reserve", "append", "submission"), OF_OTHERS),
     }.get(kind, set())
     assert {place for place in unfound if place[0] not in ONLY_HASHED} == set()
 

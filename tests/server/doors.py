@@ -41,6 +41,9 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("POST", "/v1/watch"): "analyst",
     ("POST", "/v1/models"): "analyst",
     ("POST", "/v1/tables"): "analyst",
+    ("GET", "/v1/leaderboard"): "any",
+    ("POST", "/v1/leaderboard"): "custodian",
+    ("POST", "/v1/leaderboard/submissions"): "submitter",
     ("POST", "/v1/append"): "appender",
     ("POST", "/v1/reserve"): "custodian",
     ("POST", "/v1/succeed"): "custodian",
@@ -54,13 +57,14 @@ TABLE: dict[tuple[str, str], str | None] = {
 }
 # The page holds nothing about the dataset: what it shows it fetches from the routes above.
 VIEWS = {"/", "/ask", "/transcript", "/answer", "/explore", "/lab", "/developers"}
-PAGES = VIEWS | {"/openapi.json"}
-ORDER = ("viewer", "analyst", "appender", "custodian")
+PAGES = VIEWS | {"/leaderboard", "/openapi.json"}
+ORDER = ("viewer", "submitter", "analyst", "appender", "custodian")
 MAY = {
     "viewer": {"any", "viewer"},
-    "analyst": {"any", "viewer", "analyst"},
+    "submitter": {"any", "submitter"},
+    "analyst": {"any", "viewer", "submitter", "analyst"},
     "appender": {"any", "appender"},
-    "custodian": {"any", "viewer", "analyst", "appender", "custodian"},
+    "custodian": {"any", "viewer", "submitter", "analyst", "appender", "custodian"},
 }
 
 BYTES = {"Content-Type": "application/octet-stream"}
@@ -76,6 +80,8 @@ BODIES: dict[str, Any] = {
     "/v1/watch": {"questions": ["nobody named it"]},
     "/v1/models": b"no model",
     "/v1/tables": [{"no": "id"}],
+    "/v1/leaderboard": {"title": "Older", "target": "age > 65", "step": 0.01},
+    "/v1/leaderboard/submissions": [{"no": "id"}],
     "/v1/append": records(2000, 2001),
     "/v1/reserve": {"analyst": "ann", "amount": 0},
     "/v1/succeed": {"name": "next", "reason": "nothing is to be changed"},
@@ -84,7 +90,9 @@ BODIES: dict[str, Any] = {
     "/v1/tokens": {"analyst": "bob", "role": "viewer", "expires": "1h"},
 }
 OF_THE_OTHER_GUARD = {
-    "noise": {"/v1/register", "/v1/succeed"},
+    "noise": {
+        *("/v1/register", "/v1/succeed", "/v1/leaderboard", "/v1/leaderboard/submissions"),
+    },
     "surprise": {"/v1/plan", "/v1/outlook", "/v1/rounds", "/v1/room"},
 }
 """What a dataset refuses with WrongGuard."""

@@ -79,3 +79,12 @@ class Arguments(BaseModel):
             return cls(**{name: value for name, value in given.items() if value is not None})
         except ValidationError as error:
             raise invalid_input(error.errors()) from None
+
+
+class Named(Arguments):
+    """A question with a name."""
+
+    name: str = Field(description="A name of up to 80 characters; it means one question for ever.")
+    question: str = Field(description="The question, in the query language.")
+    unit: str | None = Field(default=None, description="Such as %, € or ms; shown with numbers.")
+    gate: str | None = Field(default=None, description="The gate: '>= 0.8' or '<= 250'.")

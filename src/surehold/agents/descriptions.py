@@ -48,7 +48,18 @@ Work like this: describe once, budget to see what is left, quote before you ask,
 matters, stop when quotes are not allowed or nothing that you try is shown to be better. Then \
 report that nothing was shown to be better, not that nothing is."""
 
+DATASETS = """\
+The datasets of the server that you have access to, with their addresses. Free. These tools ask \
+one of them; describe says what is in it."""
+HISTORY = f"""\
+All answers to one question so far, round by round, by its name or its text. Free. Look here to \
+see whether a number has moved, before you ask it again.
+
+{OTHERS}"""
+
 TEXTS = {
+    "datasets": DATASETS,
+    "history": HISTORY,
     "describe": f"""\
 The columns, the plan and the query language of the guarded dataset. Call it first; it is free.
 

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from surehold.agents.tools import Guest
+from surehold.agents.guest import Guest
 from surehold.agents.toolserver import ToolServer
 from surehold.server.app import assemble, front, health
 from surehold.server.auth import VIEWER, GuardedRoute

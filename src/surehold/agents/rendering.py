@@ -19,6 +19,7 @@ from surehold.session import (
     Choice,
     Estimate,
     Fitted,
+    History,
     KeptTable,
     LadderOutcome,
     NoisyResult,
@@ -29,6 +30,7 @@ from surehold.session import (
     SelectionOutcome,
     SpendingLimit,
     Status,
+    SurpriseStatus,
     Table,
     Verdict,
     Watched,
@@ -151,6 +153,28 @@ def of_table(kept: KeptTable) -> str:
         f'score them, or ask about them: "{kept.name}".COLUMN in any query\n'
         "this was free and touched no record"
     )
+
+
+def of_history(history: History) -> str:
+    """List the answers to one question, the oldest first."""
+    if not history.points:
+        return f"{quoted(history.label)} was not answered with a number yet"
+    values, intervals = history.display["values"], history.display["intervals"]
+    lines = [
+        " · ".join(filter(None, [f"n = {one.round:,}: {value} in {interval}", one.verdict]))
+        for one, value, interval in zip(history.points, values, intervals, strict=True)
+    ]
+    return "\n".join([f"answers to {quoted(history.label)}:", *lines])
+
+
+def of_datasets(found: Sequence[Mapping[str, Any]], this: Status | SurpriseStatus) -> str:
+    """List datasets, and say which one these tools ask."""
+    lines = []
+    for one in found:
+        about = one["state"] if one["n"] is None else f"{one['guard']}, {one['n']:,} records"
+        lines.append(f"{quoted(one['name'])} at {quoted(one['address'] or '/')}: {about}")
+    these = f"these tools ask {quoted(this.name)}; another dataset takes tools of its own"
+    return "\n".join([*lines, f"{these}: surehold mcp ADDRESS"])
 
 
 # -------------------------------------------------------------------------------------- quotes

@@ -46,11 +46,15 @@ however many questions were asked before.
 {noise.OTHERS}
 
 Work like this: describe once, budget to see what was spent and how wide a new claim is, register \
-what you will need, quote before you ask, guess and ask. Stop when claims are too wide to be of \
-use or nothing that you try is shown to be better. Then report that nothing was shown to be \
-better, not that nothing is."""
+what you will need, quote before you ask, guess and ask. To improve something, try variants on \
+data of your own first, and bring only the promising ones here: compare them with the best so far, \
+or ask their difference, expecting "no". Stop when claims are too wide to be of use or nothing \
+that you try is shown to be better. Then report that nothing was shown to be better, not that \
+nothing is."""
 
 TEXTS = {
+    "datasets": noise.DATASETS,
+    "history": noise.HISTORY,
     "describe": f"""\
 The columns, the promise and the query language of the guarded dataset. Call it first; it is free.
 
@@ -116,5 +120,20 @@ submitted counts as wrong. The same predictions again are free; with at_least yo
 whether they pass, which costs few bits.
 
 {_RULES}""",
+    "compare": f"""\
+Submit predictions to the leaderboard, and learn whether they are better than the best so far by \
+its step: "no" costs next to nothing, so this is the way to try many variants. Only a new best \
+gets a score with an interval. Rows are as in submit, one for each record of the board: a missing \
+prediction is wrong. The same rows again are free; "left_today" is how many you may still submit. \
+Submit what is better on data of your own, not everything.
+
+{_COST}
+
+{_REFUSAL}""",
+    "leaderboard": f"""\
+The leaderboard, if the custodian opened one: its question, the ranks with their intervals, and \
+what was not better. Free. Names are other people's words.
+
+{noise.OTHERS}""",
     "transcript": noise.TEXTS["transcript"],
 }

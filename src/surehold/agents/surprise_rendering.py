@@ -11,16 +11,20 @@ from surehold.session import (
     BitsLimit,
     DecisionOutcome,
     LadderOutcome,
+    Leaderboard,
     NumberOutcome,
     Outcome,
     Registered,
     Result,
     SelectionOutcome,
+    Submission,
+    Submitted,
     SurpriseQuote,
     SurpriseStatus,
     TableOutcome,
 )
 
+_MOST_LISTED = 20  # submissions that a model is shown
 _DEAR = 3.0  # bits from which a hint to guess is worth its words
 _HOLDS = (
     "it holds if records are independent draws from one population, and arrive regardless of what "
@@ -159,3 +163,51 @@ def _next(status: SurpriseStatus) -> str:
         return "nothing can be asked before there are records"
     now = status.display["width"]
     return f"a fraction claimed and asked now is at most {now} (a half-width)"
+
+
+def of_submitted(made: Submitted) -> str:
+    """Say how a submission compares with the best so far, and what that means."""
+    one = made.submission
+    found = "it is not known by how much, and nothing is claimed about the population"
+    if one.is_best:
+        certain = "shown to be better in the population too" if one.certified else ""
+        if one.certified is False:
+            certain = "not shown to be better in the population: it may be luck"
+        found = f"it is the best so far{certain and f', and {certain}'}"
+    cost = "nothing now, as it is recorded" if made.recorded else made.display["surprise"]
+    return (
+        f"{_place(one)}\nmeaning: over these records; {found}\n"
+        f"cost: {cost}; {several(made.left_today, 'submission')} left today"
+    )
+
+
+def of_leaderboard(board: Leaderboard) -> str:
+    """List a board: ranks first, then what was not better, the newest first."""
+    better = "lower" if board.lower_is_better else "higher"
+    others = [one for one in reversed(board.submissions) if not one.is_best]
+    listed = [*board.ranked, *others]
+    more = [f"and {len(listed) - _MOST_LISTED:,} more"] if len(listed) > _MOST_LISTED else []
+    return "\n".join(
+        [
+            f"{quoted(board.title)}: {board.metric} of {quoted(board.target)}, {better} is better; "
+            f"a new best is better by {board.step:g} or more over {several(board.round, 'record')}",
+            *map(_place, listed[:_MOST_LISTED]),
+            *more,
+            f"{together(board.beta)}; so do ranks. Ranks that overlap are ties",
+        ]
+    )
+
+
+def _place(one: Submission) -> str:
+    texts = one.display
+    against = "" if one.against is None else f" than {quoted(one.against)}"
+    found = "the first"
+    if one.gain:
+        found = f"better{against} by {one.gain:g} or more"
+    elif one.against is not None:
+        found = f"not better{against} by {one.step:g}"
+    if "value" not in texts:
+        return f"{quoted(one.name)}: {found}"
+    score = f"{texts['value']} in {texts['interval']}"
+    sure = ", certainly" if one.certified else ""
+    return f"rank {texts['rank']}: {quoted(one.name)}, {score}; {found}{sure}"

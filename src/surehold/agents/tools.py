@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter, create_model
 from pydantic.json_schema import GenerateJsonSchema
@@ -19,80 +19,43 @@ from surehold.agents.arguments import (
     Doubt,
     Expect,
     Key,
+    Named,
     QueryText,
     Whole,
     Within,
     Written,
 )
+from surehold.agents.guest import Guest
 from surehold.display import Shown
 from surehold.errors import InvalidInput
 from surehold.queries import Dashboard, Query
 from surehold.queries.metrics import MetricName, score_table
 from surehold.queries.selection import USUAL_PRICE
-from surehold.server.access import ANYBODY, Caller
+from surehold.server.host import Listed
 from surehold.server.schemas import AnyOutcome, Claimed, NoisyResult
-from surehold.server.service import Desk, Service
 from surehold.session import (
     BitsLimit,
     Choice,
+    History,
     KeptTable,
+    Leaderboard,
     Outlook,
     Quote,
     Registered,
     Result,
     Round,
     SelectionOutcome,
-    Session,
     SpendingLimit,
     Status,
+    Submitted,
     SurpriseQuote,
     SurpriseStatus,
     Watched,
 )
 from surehold.session.quotes import describe_left
 
-if TYPE_CHECKING:
-    from surehold.client import RemoteSession
-
-Note: TypeAlias = Callable[[str, str], None]
-
 _PAGE, _LONGEST_PAGE = 20, 200
-
-
-class Guest:
-    """A caller of tools: the session to read from, and the way to ask.
-
-    Questions to a service pass through its limits, like HTTP requests. ``note`` is called with the
-    tool that ran and the outcome.
-    """
-
-    def __init__(
-        self,
-        session: Session | RemoteSession,
-        caller: Caller = ANYBODY,
-        service: Service | None = None,
-        note: Note = lambda tool, outcome: None,
-    ) -> None:
-        self.session, self.caller, self._service, self.note = session, caller, service, note
-
-    @classmethod
-    def of(cls, service: Service, caller: Caller, note: Note = lambda tool, outcome: None) -> Guest:
-        """Return the guest for a caller of a service."""
-        return cls(service.session(caller), caller, service, note)
-
-    def keep_table(self, rows: list[dict[str, Any]], name: str | None) -> KeptTable:
-        """Keep a side table, within the limits of a service."""
-        if self._service is None:
-            return self.session.keep_table(rows, name)
-        size = sum(len(str(row)) for row in rows)
-        with self._service.limits.uploads.one(self.caller.name):
-            return self._service.keep_table(self.caller, rows, size, name)
-
-    def at(self, t: int | None) -> Desk | Session | RemoteSession:
-        """Return where the guest quotes and asks, at a round or following the data."""
-        if self._service is None:
-            return self.session.at(t)
-        return self._service.desk(self.caller, t)
+_LISTED: Any = create_model("Datasets", datasets=list[Listed])
 
 
 @dataclass(frozen=True)
@@ -264,15 +227,6 @@ class QuoteTool(Expected, Question):
         status = None if quote.allowed else guest.session.status()
         assert not isinstance(status, SurpriseStatus)
         return Outcome(quote.to_dict(), rendering.of_quote(quote, status))
-
-
-class Named(Arguments):
-    """A question with a name."""
-
-    name: str = Field(description="A name of up to 80 characters; it means one question for ever.")
-    question: str = Field(description="The question, in the query language.")
-    unit: str | None = Field(default=None, description="Such as %, € or ms; shown with numbers.")
-    gate: str | None = Field(default=None, description="The gate: '>= 0.8' or '<= 250'.")
 
 
 class Register(Tool):
@@ -454,6 +408,52 @@ class Score(Expected, Asking):
         return self._ask(guest, asked)
 
 
+class Compare(Submit):
+    """Submit predictions to the leaderboard (charged)."""
+
+    name = "compare"
+    gives: ClassVar[Any] = {"surprise": Submitted}
+
+    def _run(self, guest: Guest) -> Outcome:
+        made = guest.submit(self.rows, self.called)
+        return Outcome(made.to_dict(), surprise_rendering.of_submitted(made))
+
+
+class Board(Tool):
+    """The leaderboard (free)."""
+
+    name = "leaderboard"
+    gives: ClassVar[Any] = {"surprise": Leaderboard}
+
+    def _run(self, guest: Guest) -> Outcome:
+        board = guest.session.leaderboard
+        return Outcome(board.to_dict(), surprise_rendering.of_leaderboard(board))
+
+
+class HistoryTool(Tool):
+    """One question over time (free)."""
+
+    name = "history"
+    gives: ClassVar[Any] = {"noise": History, "surprise": History}
+
+    question: str = Field(description="The name of the question, or its text.")
+
+    def _run(self, guest: Guest) -> Outcome:
+        history = guest.session.history(self.question)
+        return Outcome(history.to_dict(), rendering.of_history(history))
+
+
+class Datasets(Tool):
+    """Datasets of the server (free)."""
+
+    name = "datasets"
+    gives: ClassVar[Any] = {"noise": _LISTED, "surprise": _LISTED}
+
+    def _run(self, guest: Guest) -> Outcome:
+        found = guest.datasets
+        return Outcome({"datasets": found}, rendering.of_datasets(found, guest.session.status()))
+
+
 class Transcript(Tool):
     """What was asked so far."""
 
@@ -487,8 +487,8 @@ INSTRUCTIONS = {
     "surprise": surprise_descriptions.INSTRUCTIONS,
 }
 _ALL = (
-    *(Describe, Budget, QuoteTool, Register, Watch, Ask, AskMany, Select),
-    *(Submit, Score, Transcript),
+    *(Datasets, Describe, Budget, QuoteTool, Register, Watch, Ask, AskMany, Select),
+    *(Submit, Score, Compare, Board, HistoryTool, Transcript),
 )
 TOOLS: dict[str, dict[str, type[Tool]]] = {
     guard: {tool.name: tool for tool in _ALL if guard in tool.gives} for guard in TEXTS

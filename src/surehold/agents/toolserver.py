@@ -15,8 +15,9 @@ from mcp.shared.exceptions import MCPError
 
 from surehold import __version__
 from surehold.agents import rendering
+from surehold.agents.guest import Guest
 from surehold.agents.language import language_of
-from surehold.agents.tools import INSTRUCTIONS, TOOLS, Guest, Outcome, Tool
+from surehold.agents.tools import INSTRUCTIONS, TOOLS, Outcome, Tool
 from surehold.errors import SureholdError
 from surehold.server.access import check_role
 from surehold.server.errors import places_of, unexpected

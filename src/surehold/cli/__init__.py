@@ -12,6 +12,7 @@ from surehold.cli.create import append, create
 from surehold.cli.decide import gate, score, select
 from surehold.cli.init import init
 from surehold.cli.lab import lab
+from surehold.cli.leaderboard import leaderboard
 from surehold.cli.look import backup, plot, status, transcript, verify
 from surehold.cli.mcp import mcp
 from surehold.cli.plan import plan
@@ -58,6 +59,7 @@ for _command in (
     gate,
     select,
     score,
+    leaderboard,
     status,
     transcript,
     verify,

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from surehold.data.survey import Survey
     from surehold.display import Shown
     from surehold.planning import ComparisonRow, Forecast, Plan
-    from surehold.session import Registered, Result, Session, Status, SurpriseStatus, Watched
+    from surehold.session import (
+        Leaderboard,
+        Registered,
+        Result,
+        Session,
+        Status,
+        SurpriseStatus,
+        Watched,
+    )
 
 _BAR = 20
 _FEW = 8  # rounds and columns listed
@@ -185,6 +193,35 @@ def show_registered(claims: Sequence[Registered], as_json: bool) -> None:
         return
     for claim in claims:
         click.echo(str(claim))
+
+
+def show_leaderboard(board: Leaderboard, as_json: bool) -> None:
+    """Print a leaderboard: those with a rank as a table, then the others."""
+    if as_json:
+        show_json(board.to_dict())
+        return
+    from rich import box
+    from rich.table import Table
+
+    better = "lower" if board.lower_is_better else "higher"
+    click.echo(
+        f"{board.title} · {board.metric} of {board.target} ({better} is better), "
+        f"{several(board.round, 'record')}, steps of {board.step:g}"
+    )
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("rank", "name", board.metric, "interval", "over the one before"):
+        table.add_column(name, overflow="fold")
+    for one in board.ranked:
+        texts = one.display
+        gain = "" if one.gain is None else f"{one.gain:g} or more"
+        gain += ", certainly better" if one.certified else ""
+        table.add_row(texts["rank"], one.name, texts["value"], texts["interval"], gain)
+    if board.submissions:
+        _show(table)
+    for one in board.submissions:
+        if not one.is_best:
+            click.echo(str(one))
+    click.echo(f"all intervals and ranks hold together with probability {percent(board.beta)}")
 
 
 def show_watched(watched: Watched, session: Session | RemoteSession, as_json: bool) -> None:

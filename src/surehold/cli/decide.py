@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import click
 
 from surehold.cli.ask import Asking, asking_options
 from surehold.cli.place import Place
-from surehold.cli.types import COUNT, HELP, NUMBER, PLACE
+from surehold.cli.types import COUNT, HELP, NUMBER, PLACE, parse_label
 from surehold.errors import InvalidInput
 
 GATE_CODES = {"pass": 0, "fail": 6, "undecided": 7}
@@ -38,8 +37,6 @@ METRICS = (
 """As in queries.metrics, which would take long to load for a command that does not need it."""
 
 _CODE = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".h5", ".keras")
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
-_DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
 
 
 @click.command(context_settings=HELP)
@@ -210,13 +207,4 @@ def _split(text: str) -> list[str]:
 
 
 def _parse_labels(text: str | None) -> list[str | int | float | bool] | None:
-    return None if text is None else [_parse_label(part) for part in _split(text)]
-
-
-def _parse_label(text: str) -> str | int | float | bool:
-    """Parse a label: 1, 2.5, true, or a string. Words such as nan are strings."""
-    if text in ("true", "false"):
-        return text == "true"
-    if _WHOLE.fullmatch(text):
-        return int(text)
-    return float(text) if _DECIMAL.fullmatch(text) else text
+    return None if text is None else [parse_label(part) for part in _split(text)]

@@ -67,8 +67,8 @@ def mcp(
 
 def _answer(found: Dataset | RemoteSession, analyst: str) -> None:
     """Serve over standard input and output."""
+    from surehold.agents.guest import Guest
     from surehold.agents.stdio import serve_stdio
-    from surehold.agents.tools import Guest
     from surehold.agents.toolserver import ToolServer
     from surehold.server.access import Caller
     from surehold.server.service import Service

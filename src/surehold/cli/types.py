@@ -15,6 +15,8 @@ from surehold.errors import InvalidInput
 
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+", re.ASCII)
 _BARE = re.compile(r"[\w.-]+:\d{1,5}(/.*)?", re.ASCII)  # an address without its http://
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
 _MOST_DIGITS = 400  # far beyond every limit, and still quick to write out
 
 
@@ -158,3 +160,12 @@ def make_folder(path: Path) -> None:
     except OSError as error:
         reason = f"{path}: {error.strerror}"
         raise InvalidInput("the folder", "writable", reason) from error
+
+
+def parse_label(text: str) -> str | int | float | bool:
+    """Parse a label: 1, 2.5, true, or a string. Words such as nan are strings."""
+    if text in ("true", "false"):
+        return text == "true"
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if _DECIMAL.fullmatch(text) else text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
@@ -18,6 +20,7 @@ from surehold.session import (
     Growth,
     History,
     KeptTable,
+    Leaderboard,
     Round,
     SpendingLimit,
     Status,
@@ -27,6 +30,8 @@ from surehold.session import (
 from surehold.session.outlook import Outlook
 
 T = TypeVar("T")
+_BELOW = re.compile("/d/[^/]+$")
+"""Where a dataset is, below the address of its server."""
 _Limit = cast("type[SpendingLimit | BitsLimit | None]", SpendingLimit | BitsLimit | None)
 _Status = cast("type[Status | SurpriseStatus]", Status | SurpriseStatus)
 
@@ -85,6 +90,19 @@ class RemoteOverview:
         """Return the histories of named questions or, if none, of those asked most often."""
         read, doing = field_reader(tuple[History, ...], "histories"), "reading histories"
         return self._connection.get("/v1/histories", doing, read, limit=most)
+
+    @property
+    def datasets(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the datasets of the server that the caller has access to, as the service does."""
+        server = copy.copy(self._connection)
+        server.url = _BELOW.sub("", server.url)
+        read = field_reader(tuple[Mapping[str, Any], ...], "datasets")
+        return server.get("/v1/datasets", "listing datasets", read)
+
+    @property
+    def leaderboard(self) -> Leaderboard:
+        """Return the leaderboard, if the custodian opened one; refused if not."""
+        return self._get("leaderboard", reader(Leaderboard))
 
     @property
     def tables(self) -> tuple[KeptTable, ...]:

@@ -32,6 +32,7 @@ from surehold.session import (
     Choice,
     KeptModel,
     KeptTable,
+    Leaderboard,
     Quote,
     Registered,
     Reservation,
@@ -40,6 +41,7 @@ from surehold.session import (
     SelectionOutcome,
     SpendingLimit,
     Status,
+    Submitted,
     Succession,
     SurpriseQuote,
     SurpriseStatus,
@@ -252,24 +254,30 @@ class RemoteSession(RemoteOverview, AbstractContextManager["RemoteSession"]):
 
     def _keep_table(self, source: Any, name: str | None, default: str) -> KeptTable:
         """Check a table here, and send it unless this session has sent it before."""
-        from surehold.client.records import PARQUET, pack_table
+        from surehold.client.records import pack_table
 
-        named = {"name": name, "default": default_name(source, default)}
         with pack_table(source, Schema.of(self.columns)) as (digest, file):
             known = self._tables.get(digest)
             if known is not None and name in (None, known.name):
                 return known
-            request = Request(
-                "POST",
-                "/v1/tables",
-                "sending a side table",
-                query=named,
-                content=file,
-                headers={"Content-Type": PARQUET},
-                is_repeatable=True,
-            )
+            default = default_name(source, default)
+            request = _table_request("/v1/tables", file, name, default)
             kept = self._tables[digest] = self._connection.fetch(request, reader(KeptTable))
         return kept
+
+    def submit(self, source: Any, name: str | None = None) -> Submitted:
+        """Submit predictions, a side table, to the leaderboard; the same ones again are free."""
+        from surehold.client.records import pack_table
+
+        with pack_table(source, Schema.of(self.columns)) as (_, file):
+            path, default = "/v1/leaderboard/submissions", default_name(source, "table")
+            request = _table_request(path, file, name, default)
+            return self._connection.fetch(request, reader(Submitted))
+
+    def open_leaderboard(self, title: str, *, step: object, **about: Any) -> Leaderboard:
+        """Open a leaderboard, like :meth:`Dataset.open_leaderboard`; for a custodian's token."""
+        body = {"title": title, "step": str(step), **about}
+        return self._post("/v1/leaderboard", "opening a leaderboard", body, reader(Leaderboard))
 
     def _bring(self, tables: object) -> dict[str, Any]:
         """Return what a body says of the side tables that an ask brings, once they are sent."""
@@ -402,6 +410,21 @@ class RemoteSession(RemoteOverview, AbstractContextManager["RemoteSession"]):
                     Request("POST", "/v1/models", doing, content=content, headers=headers)
                 )
                 self._sent.add(name)
+
+
+def _table_request(path: str, file: Any, name: str | None, default: str) -> Request:
+    """Return the request that sends a table; sent again, it is the same table."""
+    from surehold.client.records import PARQUET
+
+    return Request(
+        "POST",
+        path,
+        "sending a side table",
+        query={"name": name, "default": default},
+        content=file,
+        headers={"Content-Type": PARQUET},
+        is_repeatable=True,
+    )
 
 
 def _rename(result: Result, query: Query | str) -> Result:

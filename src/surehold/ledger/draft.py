@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import count as count_from
 from typing import Any
 
@@ -15,10 +15,12 @@ from surehold.ledger.filter import Filter, UncommittedFilter
 from surehold.ledger.names import KeptName, Names
 from surehold.ledger.policy import Rules
 from surehold.ledger.store import Store
+from surehold.ledger.submissions import KeptSubmission, best_of
 from surehold.ledger.tables import Pending, RoundTotals, Segment, Spent
 from surehold.ledger.view import View, question
 from surehold.queries import Form
 from surehold.queries.dashboard import MOST_QUESTIONS
+from surehold.queries.leaderboards import LeaderboardRules
 
 TELLING = 100
 """Two appends of this many records are not equal by chance; of fewer they may be."""
@@ -217,6 +219,40 @@ class Draft(View):
         self._add("reserve", {**body, "answers": kept.answers, "time": after.time}, after)
         others = {name: one for name, one in self.reserved.items() if name != analyst}
         self.reserved = {**others, analyst: kept} if any(kept) else others
+
+    def open_leaderboard(self, rules: LeaderboardRules) -> None:
+        """Fix the question of a leaderboard, once and for good."""
+        if self.leaderboard is not None:
+            required = "opened once: its question is fixed for good"
+            raise InvalidInput("the leaderboard", required, "opened before")
+        after = self._unchanged()
+        self._add("leaderboard", {**rules.to_dict(), "time": after.time}, after)
+
+    def submissions_left(self, analyst: str) -> int:
+        """How many submissions the leaderboard still allows an analyst today (UTC)."""
+        rules, today = self.leaderboard, day_of(self._now())
+        assert rules is not None
+        times = [one.time for one in self.submissions if one.analyst == analyst]
+        return max(rules.daily - sum(day_of(time) == today for time in times), 0)
+
+    def check_daily(self, analyst: str) -> None:
+        """Refuse one more submission of an analyst than the leaderboard allows in a day."""
+        rules, now = self.leaderboard, self._now()
+        assert rules is not None
+        if not self.submissions_left(analyst):
+            reason = f"the limit of {rules.daily:,} submissions a day is reached"
+            hint = "submit again after midnight (UTC)"
+            raise RequestRefused(429, reason, hint, (day_of(now) + 1) * _DAY - now)
+
+    def add_submission(self, kept: KeptSubmission) -> bool:
+        """Keep a submission; False if it was not compared with what is the best by now."""
+        best = best_of(self.submissions)
+        if kept.against != (None if best is None else best.of):
+            return False
+        self.check_daily(kept.analyst)
+        after = self._unchanged()
+        self._add("submission", replace(kept, time=after.time).to_entry(), after)
+        return True
 
     def succeed(self, successor: Mapping[str, Any]) -> None:
         """Close the dataset for good: another one takes over."""

@@ -23,6 +23,8 @@ Kind: TypeAlias = Literal[
     "answer",
     "derived",
     "key",
+    "leaderboard",
+    "submission",
     "succeeded",
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -43,6 +44,7 @@ class Ledger(View):
     def __init__(self, folder: Path, clock: Clock = time.time, is_witnessed: bool = True) -> None:
         self.folder = folder
         self._clock = clock
+        self.submitting = threading.Lock()  # to a leaderboard, one at a time
         self._in_doubt = False  # whether the last commit is there
         self._edition = 0
         self._spending: dict[str, Spent] = {}  # of analysts who were charged since the last reload

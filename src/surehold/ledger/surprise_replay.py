@@ -12,6 +12,7 @@ from surehold.errors import InvalidInput, LedgerCorrupt
 from surehold.ledger.entries import Entry, State
 from surehold.ledger.ledger import Ledger
 from surehold.ledger.replay import Records, Replay, must
+from surehold.ledger.submissions import ANSWERS, KeptSubmission, best_of, questions_of
 from surehold.ledger.surprise_draft import (
     Terms,
     asking_of_entry,
@@ -27,6 +28,8 @@ from surehold.ledger.surprise_draft import (
 from surehold.ledger.tables import ClaimRow, RoundTotals, Spent
 from surehold.ledger.view import View, check_registered, question
 from surehold.mechanisms.outcomes.base import Asking
+from surehold.queries.leaderboards import LeaderboardRules
+from surehold.queries.side_tables import SideTable
 
 _AT_ONCE = 256  # answers of a round that are computed again in one pass
 
@@ -62,6 +65,8 @@ class SurpriseReplay(Replay):
         self._past = _Past(ledger)
         self._charges: dict[int, Entry] = {}
         self._answers: dict[int, list[_Answer]] = defaultdict(list)
+        self._board: LeaderboardRules | None = None
+        self._submissions: list[KeptSubmission] = []
 
     def _asking(self, body: dict[str, Any]) -> Asking:
         ledger = self._ledger
@@ -133,6 +138,51 @@ class SurpriseReplay(Replay):
         past.answers[question(asking.canonical, t)] = entry
         self._answers[t].append(_Answer(entry.seq, terms, body["outcome"]))
         return self._count(body, entry, t)
+
+    def check_leaderboard(self, body: dict[str, Any], entry: Entry) -> State:
+        must(self._board is None, "a leaderboard was opened before")
+        must(body["time"] == entry.state().time, "its time is not that of the state after it")
+        self._board = LeaderboardRules.of(body)
+        self._board.check(self._ledger.schema)
+        must(self._board.round <= self.state.records, "its round had not been reached")
+        return self.state
+
+    def check_submission(self, body: dict[str, Any], entry: Entry) -> State:
+        """It was compared with the best so far, by the board's question, at its round."""
+        one, best, rules = KeptSubmission.of_entry(entry), best_of(self._submissions), self._board
+        must(body["time"] == entry.state().time, "its time is not that of the state after it")
+        must(rules is not None and one.of in self._kept, "it is not of a board, or a table")
+        assert rules is not None
+        must(one.of not in {known.of for known in self._submissions}, "it was submitted before")
+        is_right = one.against == (None if best is None else best.of)
+        must(is_right, "it was compared with another one than the best")
+        new, old = (self._table(of) if of is not None else None for of in (one.of, one.against))
+        assert new is not None
+        answers = {}
+        queries = questions_of(rules, new, old)
+        for name in ANSWERS:
+            seq = getattr(one, name)
+            if seq is None:
+                continue
+            must(name in queries, f"it was compared with none, and has a {name}")
+            answer = self._past.entry(seq)
+            answers[name] = told = answer.read()
+            is_it = answer.kind == "answer" and seq < entry.seq and told["round"] == rules.round
+            canonical = self._canonical(self._with_tables(queries[name]))
+            must(is_it and told["canonical"] == canonical, f"its {name} is another answer")
+        step = float(Fraction(rules.step))
+        must(answers.get("gain", {"step": step})["step"] == step, "its step is another one")
+        wanted = {"gain"} if old else {"score"}
+        is_best = old is None or answers.get("gain", {}).get("steps", 0) > 0
+        if old is not None and is_best:
+            wanted = {*ANSWERS}
+        must(one.is_best is is_best, "whether it is the best does not follow from its answers")
+        must({*answers} == wanted, "it does not have the answers that it needs")
+        self._submissions.append(one)
+        return self.state
+
+    def _table(self, of: str) -> SideTable:
+        return SideTable.of(self._kept[of], self._ledger.schema)
 
     def _count(self, body: dict[str, Any], entry: Entry, t: int) -> State:
         """What an answer adds to the accounts; the state after it."""

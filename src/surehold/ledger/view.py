@@ -12,9 +12,11 @@ from surehold.ledger.filter import CappedFilter, Filter, ReservedFilter
 from surehold.ledger.names import KeptName, Names
 from surehold.ledger.policy import Policy, Rules
 from surehold.ledger.store import Store
+from surehold.ledger.submissions import KeptSubmission
 from surehold.ledger.tables import ClaimRow, Spent
 from surehold.planning import Plan
 from surehold.queries import CheckedQuery, CustomMeasure, Declared, is_same
+from surehold.queries.leaderboards import LeaderboardRules
 
 if TYPE_CHECKING:
     from surehold.ledger.surprise_policy import SurprisePolicy
@@ -204,6 +206,17 @@ class View:
         """What was noted of tables and models that are kept, by their hashes."""
         bodies = (entry.read() for entry in self.store.of_kind("keep"))
         return {str(body["of"]): body for body in bodies}
+
+    @property
+    def leaderboard(self) -> LeaderboardRules | None:
+        """What was fixed when a leaderboard was opened; None if none was."""
+        opened = next(iter(self.store.of_kind("leaderboard")), None)
+        return None if opened is None else LeaderboardRules.of(opened.read())
+
+    @property
+    def submissions(self) -> list[KeptSubmission]:
+        """All submissions to the leaderboard, in order."""
+        return [*map(KeptSubmission.of_entry, self.store.of_kind("submission"))]
 
     def check_registered(self, form: CheckedQuery) -> None:
         """Refuse a statistic that no custodian declared as it is asked."""

@@ -11,14 +11,15 @@ from surehold.errors import AccessDenied, RequestRefused, StorageFailed
 from surehold.server.limits import Rates
 from surehold.server.tokens import ASK_FOR_ONE, Role, Token, TokenBook
 
-Need: TypeAlias = Literal["any", "viewer", "analyst", "appender", "custodian"]
+Need: TypeAlias = Literal["any", "viewer", "submitter", "analyst", "appender", "custodian"]
 """What a route needs: one of the roles, or any of them."""
 
 _MAY: dict[Role, tuple[Need, ...]] = {
     "viewer": ("any", "viewer"),
-    "analyst": ("any", "viewer", "analyst"),
+    "submitter": ("any", "submitter"),
+    "analyst": ("any", "viewer", "submitter", "analyst"),
     "appender": ("any", "appender"),
-    "custodian": ("any", "viewer", "analyst", "appender", "custodian"),
+    "custodian": ("any", "viewer", "submitter", "analyst", "appender", "custodian"),
 }
 
 
@@ -41,6 +42,8 @@ class Caller:
         return "anybody" if self.token is None else self.token.id
 
 
+STRANGER = Caller("nobody", "viewer")
+"""The caller of a public leaderboard without a token."""
 ANYBODY = Caller("analyst", "analyst")
 """The caller of a dataset without tokens, which is served on this machine only."""
 

@@ -27,6 +27,7 @@ from surehold.server.routes import (
     datasets,
     events,
     lab,
+    leaderboard,
     metrics,
     page,
     read,
@@ -61,7 +62,7 @@ async def healthz() -> Reply:
     return reply({"status": "ok", "version": __version__})
 
 
-_MODULES = (metrics, read, events, ask, tables, append, tokens, lab, page)
+_MODULES = (metrics, read, events, ask, tables, leaderboard, append, tokens, lab, page)
 _PARTS = (health, *(module.router for module in _MODULES))
 
 

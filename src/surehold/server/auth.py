@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Header
@@ -15,8 +16,9 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from surehold.errors import AccessDenied, RequestRefused, SureholdError
 from surehold.server import body
-from surehold.server.access import Caller, Need, check_role
+from surehold.server.access import STRANGER, Caller, Need, check_role
 from surehold.server.addresses import check_near
 from surehold.server.error_responses import error_response
 from surehold.server.retirement import check_active
@@ -33,8 +35,12 @@ ROLE = "x-surehold-role"
 """Where a route names, in OpenAPI too, the role it needs; one that names none is public."""
 
 _TOKEN: list[dict[str, list[str]]] = [{"token": []}, {}]  # none is needed until one is created
-_NEEDS: tuple[Need, ...] = ("any", "viewer", "analyst", "appender", "custodian")
-ANY, VIEWER, ANALYST, APPENDER, CUSTODIAN = ({ROLE: one, "security": _TOKEN} for one in _NEEDS)
+_NEEDS: tuple[Need, ...] = ("any", "viewer", "submitter", "analyst", "appender", "custodian")
+ANY, VIEWER, SUBMITTER, ANALYST, APPENDER, CUSTODIAN = (
+    {ROLE: one, "security": _TOKEN} for one in _NEEDS
+)
+BOARD = {**ANY, "x-surehold-public": "leaderboard"}
+"""For the leaderboard, which its custodian may have made public."""
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -76,11 +82,11 @@ class GuardedRoute(APIRoute):
         if self.role is not None:
             # Not in a thread: it looks at one file's date, which takes less than a thread does.
             site = site_of(request)
-            caller = request.state.caller = _caller(request, site, self.role)
+            caller = request.state.caller = await self._caller(request, site)
             request.scope["surehold.caller"] = caller
             if site.name is not None:
                 service = request.state.service = await site.service()
-                if self.role in ("analyst", "appender"):
+                if self.role in ("submitter", "analyst", "appender"):
                     check_active(service.dataset.path)
         if self.body_field is not None:
             await _read_json(request, site.settings)
@@ -104,6 +110,24 @@ class GuardedRoute(APIRoute):
             raise RequestValidationError(errors)
         response: Response = await self.endpoint(**values)
         return response
+
+    async def _caller(self, request: Request, site: Site) -> Caller:
+        """Authenticate the caller; a public leaderboard is for everybody."""
+        assert self.role is not None
+        try:
+            return _caller(request, site, self.role)
+        except (AccessDenied, RequestRefused) as error:
+            is_stranger = isinstance(error, AccessDenied) or error.status == 404
+            if not (is_stranger and self.openapi_extra == BOARD and await _is_public(site)):
+                raise
+        return STRANGER
+
+
+async def _is_public(site: Site) -> bool:
+    """Whether a dataset has a leaderboard that is public; opens the dataset if need be."""
+    with suppress(SureholdError):
+        return (await site.service()).dataset.leaderboard_rules.public
+    return False
 
 
 def site_of(request: Request) -> Site:

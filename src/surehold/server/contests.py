@@ -156,7 +156,7 @@ def _play(sending: Connection, wanted: Wanted) -> None:
             report = lab.check(wanted.plan, **shared)
         else:
             defenders = [_CONTROLS["surprise"], "surprise"]
-            sizes = {"n0": wanted.n0, "n": wanted.n, "beta": wanted.beta}
+            sizes: dict[str, Any] = {"n0": wanted.n0, "n": wanted.n, "beta": wanted.beta}
             report = lab.run(defenders=defenders, **sizes, **shared)
         total = len(report.attacks) * report.repeats
         status = LabStatus("done", total, total, _describe(report, wanted.guard))

@@ -28,6 +28,7 @@ from surehold.session import (
     Result,
     Session,
     SpendingLimit,
+    Submitted,
     SurpriseQuote,
     Verification,
     Watched,
@@ -220,6 +221,11 @@ class Desk:
         asked = self._parse_all(queries)
         with self._turn(asked):
             return self._session.ask_many(asked, **options)
+
+    def submit(self, table: KeptTable) -> Submitted:
+        """Submit predictions that are kept to the leaderboard; it counts as three requests."""
+        self._service.limits.rates.owe(self._caller.name, 2)
+        return self._session.submit(table)
 
     def watch(self, questions: Sequence[str] | None = None) -> Watched:
         """Ask the questions of the dashboard; each counts as one request."""

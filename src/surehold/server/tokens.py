@@ -27,11 +27,12 @@ from surehold.locks import waiting_lock
 from surehold.session.keys import check_text
 from surehold.session.results import when
 
-Role: TypeAlias = Literal["viewer", "analyst", "appender", "custodian"]
+Role: TypeAlias = Literal["viewer", "submitter", "analyst", "appender", "custodian"]
 
-ROLES: tuple[Role, ...] = ("viewer", "analyst", "appender", "custodian")
-"""A viewer reads, an analyst also asks, an appender only appends; a custodian does everything."""
-_SPENDERS = ("analyst", "custodian")
+ROLES: tuple[Role, ...] = ("viewer", "submitter", "analyst", "appender", "custodian")
+"""A viewer reads, an analyst also asks; a submitter only submits to the leaderboard, an appender
+only appends; a custodian does everything."""
+_SPENDERS = ("submitter", "analyst", "custodian")
 EVERY = "*"
 """In the list of datasets that a token covers: all of the server, later ones included."""
 FILE = "tokens.json"

@@ -6,6 +6,7 @@ from surehold.session.custody import Appended, Verification
 from surehold.session.dashboards import Watched, WatchedQuestion
 from surehold.session.dataset import Dataset, create, open
 from surehold.session.histories import History, Point
+from surehold.session.leaderboards import Leaderboard, Submission, Submitted
 from surehold.session.outcomes import (
     AnalystSpending,
     BitsLimit,
@@ -58,6 +59,7 @@ __all__ = [
     "KeptModel",
     "KeptTable",
     "LadderOutcome",
+    "Leaderboard",
     "NoisyResult",
     "NumberOutcome",
     "Outcome",
@@ -75,6 +77,8 @@ __all__ = [
     "Session",
     "SpendingLimit",
     "Status",
+    "Submission",
+    "Submitted",
     "Succession",
     "SurpriseQuote",
     "SurpriseStatus",

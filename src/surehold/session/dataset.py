@@ -31,6 +31,7 @@ from surehold.planning import Plan
 from surehold.queries import Query, Schema
 from surehold.session.custody import Appended, Verification, describe_succession
 from surehold.session.keys import check_text
+from surehold.session.leaderboards import Leaderboard, open_leaderboard
 from surehold.session.overview import Overview
 from surehold.session.questions import Questions
 from surehold.session.release import Release
@@ -237,6 +238,28 @@ class Dataset(Overview):
         have spent is a part of it. A new amount replaces the one before, and 0 releases it.
         """
         return reserve(self._ledger, analyst, amount)
+
+    def open_leaderboard(
+        self,
+        title: str,
+        *,
+        target: str,
+        metric: str = "accuracy",
+        step: object,
+        daily: int = 10,
+        public: bool = False,
+        positive: str | float | bool | None = None,
+        low: float | None = None,
+        high: float | None = None,
+    ) -> Leaderboard:
+        """Open a leaderboard over the records that are there now; its question is fixed for good.
+
+        A submission is a new best if it is better by a ``step`` or more. An analyst may submit
+        ``daily`` times a day. A ``public`` board can be read without a token.
+        """
+        about = {"metric": metric, "step": step, "daily": daily, "public": public}
+        about |= {"positive": positive, "low": low, "high": high}
+        return open_leaderboard(self._ledger, title=title, target=target, **about)
 
     @property
     def reservations(self) -> tuple[Reservation, ...]:

@@ -28,6 +28,7 @@ from surehold.session.admission import Admission, Step
 from surehold.session.dashboards import Watched, register_names, watched, watched_names
 from surehold.session.evaluation import Evaluator
 from surehold.session.keys import check_text, find_keyed, keys_of_parts
+from surehold.session.leaderboards import Submitted, submit
 from surehold.session.outcomes import BitsLimit, Registered, SelectionOutcome
 from surehold.session.outlook import Outlook, outlook
 from surehold.session.overview import Overview
@@ -253,6 +254,10 @@ class Session(Overview):
         ``name`` is kept for good; without one it is that of the file.
         """
         return self._data.table_store.keep(source, self.analyst, name)
+
+    def submit(self, source: Any, name: str | None = None) -> Submitted:
+        """Submit predictions, a side table, to the leaderboard; the same ones again are free."""
+        return submit(self, source, name)
 
     def keep_model(self, model: bytes | str | Path, name: str | None = None) -> KeptModel:
         """Keep an ONNX model under a name, for good; without one it is that of the file."""

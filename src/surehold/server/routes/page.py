@@ -30,6 +30,11 @@ def list_shell(request: Request) -> Response:
     return _page("datasets.html", request)
 
 
+def board_shell(request: Request) -> Response:
+    """Return the page of a leaderboard, which may be public."""
+    return _page("leaderboard.html", request)
+
+
 def missing(request: Request) -> Response | None:
     """Return the page for an address that leads nowhere, to a browser; None to a program."""
     path = request.url.path.removeprefix(request.scope.get("root_path", ""))
@@ -42,6 +47,9 @@ def missing(request: Request) -> Response | None:
 
 for _view in VIEWS:
     router.add_api_route(_view, shell, methods=["GET", "HEAD"], response_class=HTMLResponse)
+router.add_api_route(
+    "/leaderboard", board_shell, methods=["GET", "HEAD"], response_class=HTMLResponse
+)
 front.add_api_route("/", list_shell, methods=["GET", "HEAD"], response_class=HTMLResponse)
 
 

@@ -38,6 +38,13 @@ async def keep_table(
 
     It has the dataset's id column and others, one row for each id. The content type is the format.
     """
+    return reply(await receive_table(request, service, caller, name, default))
+
+
+async def receive_table(
+    request: Request, service: Service, caller: Caller, name: str | None, default: str | None
+) -> KeptTable:
+    """Keep the table in a body."""
     kind = check_type(request, [JSON, *FORMATS])
     most = service.settings.json_bytes if kind == JSON else service.settings.table_bytes
     check_length(request, most)
@@ -45,10 +52,9 @@ async def keep_table(
     with service.limits.uploads.one(caller.name):
         try:
             await spool(request, path, most, service)
-            table = await run_in_threadpool(_keep, service, caller, path, name, default)
+            return await run_in_threadpool(_keep, service, caller, path, name, default)
         finally:
             path.unlink(missing_ok=True)
-    return reply(table)
 
 
 def _keep(

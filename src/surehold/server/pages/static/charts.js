@@ -161,6 +161,28 @@ function roomAround(ends, gates, [least, most]) {
   return [Math.max(low - room, least - 0.2 * room), Math.min(high + room, most + 0.2 * room)];
 }
 
+/** The best of all submissions so far, with its interval; those that were not better are ticks. */
+export function progressChart(submissions, wide) {
+  const best = submissions.filter((one) => one.interval).map((one) => ({ ...one, low: one.interval[0], high: one.interval[1] }));
+  const last = submissions.length + 0.5;
+  const spans = best.map((one, i) => ({ ...one, end: best[i + 1]?.number ?? last }));
+  const domain = roomAround(best.flatMap(({ low, high }) => [low, high]), [], [-Infinity, Infinity]);
+  return plot(wide, 260, {
+    marginLeft: 52,
+    marginRight: 14,
+    marginBottom: 36,
+    x: { domain: [0.5, last], label: "submission", labelArrow: "none", tickSize: 0, tickFormat: (i) => (Number.isInteger(i) ? count(i) : ""), ticks: Math.max(2, Math.floor(wide / 90)) },
+    y: { domain, label: null, ticks: 5, grid: true },
+    marks: [
+      Plot.rect(spans, { x1: "number", x2: "end", y1: "low", y2: "high", fill: "var(--holds)", fillOpacity: 0.18 }),
+      Plot.link(spans, { x1: "number", x2: "end", y1: "value", y2: "value", stroke: "var(--holds)", strokeWidth: 2 }),
+      Plot.dot(best, { x: "number", y: "value", r: 4, fill: "var(--holds)" }),
+      Plot.ruleX(submissions.filter((one) => !one.interval), { x: "number", y1: domain[0], y2: domain[0] + 0.05 * (domain[1] - domain[0]), stroke: "var(--muted)", strokeWidth: 1.5 }),
+      Plot.tip(best, Plot.pointer({ x: "number", y: "value", title: (one) => `${one.name}\n${one.display.value} in ${one.display.interval}\n${one.display.outcome}`, fill: "var(--raised)", stroke: "var(--line)", lineWidth: 18 })),
+    ],
+  });
+}
+
 /** The cells of a table, one row each, on the table's own scale. */
 export function cellsChart(cells, range, wide) {
   const rows = cells.map((cell, i) => ({ ...cell, i, low: cell.interval?.[0], high: cell.interval?.[1] }));
