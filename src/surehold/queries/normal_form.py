@@ -241,7 +241,8 @@ def _compare(node: ex.Compare, negated: bool, counts_true: bool = False) -> Expr
     if left_negated:
         operator, right_negated = _MIRRORED[operator], not right_negated
     right = _with_sign(right_negated, right)
-    if left.size == right.size and write(left) == write(right):
+    is_usual = isinstance(left, ex.Column) and isinstance(right, _LITERAL)  # never the same text
+    if not is_usual and left.size == right.size and write(left) == write(right):
         operator = "=" if operator in ("=", "<=", ">=") else "<>"
     return ex.Compare(operator, left, right, position=node.position)
 

@@ -147,6 +147,17 @@ def test_binomial_tail_of_many_records(count, t, p):
     assert abs(value - expected) <= error / 4
 
 
+@pytest.mark.parametrize(("count", "t"), [(1, 1), (1, 9), (9, 9), (700, 2000), (35_000, 100_000)])
+def test_tails_rise_at_their_slope_and_more(count, t):
+    """It decides about the next multiple: a convex function lies above its tangent."""
+    tail, step = BinomialTail(count, t), Fraction(1, 10**9)
+    for part in (1, 3, 5):
+        p = Fraction(count, t) * Fraction(part, 10)
+        slope = tail.rough(float(p), float(1 - p)).slope
+        risen = float(exact_value(tail, p - step) - exact_value(tail, p)) / float(step)
+        assert 0.999999 * risen < slope <= risen * (1 + 1e-9)
+
+
 def test_tails_of_no_successes_are_whole():
     assert log_tail(0, 10, 0.5, 0.5).value == 0.0
     assert exact_log_tail(0, 10, Decimal("0.5")) == 0

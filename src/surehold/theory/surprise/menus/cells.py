@@ -72,6 +72,7 @@ class Grid:
     last: int
 
     @classmethod
+    @lru_cache(maxsize=64)
     def plain(cls, e: Fraction) -> Grid:
         """Cells [2ej, 2e(j+1)) for j = 0 to ceil(1/(2e)) - 1 (Surprise, section 4, "plain")."""
         return cls(Fraction(0), 2 * _check_e(e), math.ceil(1 / (2 * e)) - 1)

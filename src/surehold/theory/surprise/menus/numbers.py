@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Literal
 
 from surehold.errors import InvalidInput
@@ -99,7 +98,6 @@ class NumberMenu:
         return min(max(k, self.first), self.last)
 
 
-@lru_cache(maxsize=64)
 def plain_menu(e: Fraction) -> NumberMenu:
     """Equal cells of width 2e (Surprise, section 4, "plain").
 
@@ -146,7 +144,6 @@ def known_menu(grid: Grid, known: Cell) -> NumberMenu:
     return NumberMenu("known", grid, grid.index(known.low), last, known=known)
 
 
-@lru_cache(maxsize=1024)
 def learned_doubt(expectations: int, surprises: int) -> Fraction:
     """d = (f + 1/2)/(i + 10) after i expectations of which f surprised (Surprise, section 4).
 
