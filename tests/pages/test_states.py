@@ -51,7 +51,9 @@ def test_ones_own_limit_is_reached(signed_in, guard):
 def test_a_dataset_that_was_closed(serve, open_page):
     def close(dataset):
         dataset.session("ann").ask("age > 3")
-        sh.succeed(dataset.path, dataset.path.parent / "next", reason="test", columns={"age": "float"})
+        sh.succeed(
+            dataset.path, dataset.path.parent / "next", reason="test", columns={"age": "float"}
+        )
 
     page = open_page(serve(count=500, guard="surprise", prepare=close).url)
     expect(page.locator(".notice")).to_contain_text("Closed.")
