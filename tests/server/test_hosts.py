@@ -136,7 +136,7 @@ def test_a_token_for_several_has_its_role_on_each(full, name, role):
             assert (got.status, got.error, path) == (403, "AccessDenied", path)
             continue
         refused = path in OF_THE_OTHER_GUARD[house.host.site(name).dataset.guard]
-        invalid = path in {f"/v1/{one}" for one in ("models", "tables", "watch", "retire")}
+        invalid = path in {f"/v1/{one}" for one in ("lab", "models", "tables", "watch", "retire")}
         fine = method == "GET" or not invalid
         expected = 404 if method == "DELETE" else 200 if fine and not refused else 422
         assert (got.status, method, path) == (expected, method, path)

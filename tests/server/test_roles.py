@@ -127,7 +127,7 @@ def test_each_role_may_do_what_the_table_says_and_no_more(doors, method, path, r
     before = contents(run.dataset.path)
     got = knocked(run.url, method, path, tokens[role])
     if needed in MAY[role]:
-        names = ("models", "tables", "watch", "retire", "succeed")
+        names = ("lab", "models", "tables", "watch", "retire", "succeed")
         invalid = {("POST", f"/v1/{name}") for name in names}
         model = (method, path) in invalid
         refused = path in OF_THE_OTHER_GUARD[run.dataset.guard]

@@ -140,7 +140,6 @@ class Contests:
 def _play(sending: Connection, wanted: Wanted) -> None:
     """In the other process: play, and send each status."""
     from surehold import lab
-    from surehold.lab.report import Report
 
     if hasattr(os, "nice"):
         os.nice(10)
@@ -151,13 +150,11 @@ def _play(sending: Connection, wanted: Wanted) -> None:
         "progress": lambda done, total: sending.send(LabStatus("running", done, total)),
     }
     try:
-        report: Report
         if wanted.plan is not None:
             report = lab.check(wanted.plan, **shared)
         else:
-            defenders = [_CONTROLS["surprise"], "surprise"]
-            sizes: dict[str, Any] = {"n0": wanted.n0, "n": wanted.n, "beta": wanted.beta}
-            report = lab.run(defenders=defenders, **sizes, **shared)
+            shared |= {"n0": wanted.n0, "n": wanted.n, "beta": wanted.beta}
+            report = lab.run(defenders=[_CONTROLS["surprise"], "surprise"], **shared)
         total = len(report.attacks) * report.repeats
         status = LabStatus("done", total, total, _describe(report, wanted.guard))
     except SureholdError as error:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import Field, create_model
 
-from surehold.errors import InvalidInput
+from surehold.errors import InvalidInput, RequestRefused
 from surehold.server.auth import CUSTODIAN, GuardedRoute, Served
 from surehold.server.contests import (
     MOST_CELLS,
@@ -70,10 +70,15 @@ def play(body: LabBody, service: Served) -> Reply:
     return reply(service.limits.contests.start(_key(service), wanted))
 
 
-@router.delete("/lab", openapi_extra=CUSTODIAN, responses=gives(LabStatus, *USUAL))
+@router.delete("/lab", openapi_extra=CUSTODIAN, responses=gives(LabStatus, *USUAL, 404))
 def cancel(service: Served) -> Reply:
-    """Cancel the contest of this dataset, if one runs."""
-    return reply(service.limits.contests.cancel(_key(service)))
+    """Cancel the contest of this dataset."""
+    contests, key = service.limits.contests, _key(service)
+    if contests.status(key).state != "running":
+        raise RequestRefused(
+            404, "no contest of this dataset is running", "POST /v1/lab starts one"
+        )
+    return reply(contests.cancel(key))
 
 
 def _key(service: Service) -> str:

@@ -92,7 +92,7 @@ export class View {
     this.button.disabled = running;
     const bar = h("progress", { max: String(total || 1), "aria-label": "Progress of the contest" });
     if (total) bar.value = done;
-    const cancel = h("button", { type: "button", class: "quiet", onclick: () => this.send(() => remove("/v1/lab")) }, "Cancel");
+    const cancel = h("button", { type: "button", class: "quiet", onclick: () => this.send(() => remove("/v1/lab").catch(latest)) }, "Cancel"); // it may be over by now
     fill(
       this.progress,
       running && h("p", { class: "running" }, bar, h("span", { class: "muted" }, total ? `${count(done)} of ${several(total, "analysis")}` : "starting …"), cancel),
@@ -102,9 +102,11 @@ export class View {
     );
     fill(this.result, state === "done" && resultOf(report));
     clearTimeout(this.timer);
-    if (running && !this.hasLeft) this.timer = setTimeout(() => this.send(async () => (await get("/v1/lab")).contest), POLL);
+    if (running && !this.hasLeft) this.timer = setTimeout(() => this.send(latest), POLL);
   }
 }
+
+const latest = async () => (await get("/v1/lab")).contest;
 
 /** Whether the promise held, and each attack against the guard and against the control. */
 function resultOf(report) {

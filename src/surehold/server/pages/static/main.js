@@ -114,7 +114,7 @@ async function route() {
   return null;
 }
 
-/** Views that the caller has no use for: plans are explored under the noise guard, by whoever decides. */
+/** Views that the caller has no use for: plans are explored under the noise guard, by the custodian. */
 function hiddenViews() {
   const isCustodian = state.me.role === "custodian";
   const plans = !isSurprise(state.status) && (isCustodian || state.me.token === null);
