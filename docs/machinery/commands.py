@@ -49,6 +49,7 @@ _ARGUMENTS = {
     "dataset": "the dataset's folder or, if there is a `--token-file` option, a service's address",
     "datasets": "folders of datasets; one, or several with `/d/NAME` in their addresses",
     "file": "a file of records: CSV, TSV, NDJSON (also `.gz` or `.zst`), Parquet or Arrow",
+    "predictions": "a table of predictions (CSV, Parquet, JSON lines or Arrow)",
     "scored": "a table of predictions (CSV, Parquet, JSON lines or Arrow), or an ONNX file",
     "id": "the ID of a token, from `surehold token list`",
     "plan_or_dataset": "a plan written by `surehold plan --json`, or a dataset's folder",

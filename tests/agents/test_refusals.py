@@ -160,7 +160,7 @@ def test_all_or_none(host, folder):
 
 
 def test_an_unknown_tool_or_resource_is_the_protocols_error(host):
-    with pytest.raises(Exception, match="no such tool; there are describe"):
+    with pytest.raises(Exception, match="no such tool; there are datasets, describe"):
         host.call("delete_everything")
     with pytest.raises(Exception, match="no such resource"):
         host.portal.call(host.client.read_resource, "surehold://records")
@@ -208,7 +208,8 @@ class TestWhatNobodyForesaw:
             error = tools._run(tool, {}, None).structured_content["error"]
             assert (error["type"] == "AccessDenied") == tool.spends
         assert [name for name, tool in TOOLS["surprise"].items() if tool.spends] == [
-            *("register", "watch", "ask", "ask_many", "select", "submit", "score")
+            *("register", "watch", "ask", "ask_many", "select", "submit", "score"),
+            "compare",
         ]
 
 

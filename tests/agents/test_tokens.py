@@ -61,7 +61,7 @@ def place(tmp_path):
 def test_what_each_role_may_do(place, role):
     _, text = place.token(role)
     with over_http(place.url, text) as host:
-        assert len(host.tools()) == 11
+        assert len(host.tools()) == 13
         for tool, arguments in LOOKING.items():
             host.told(tool, **arguments)
         for tool, arguments in ASKING.items():

@@ -257,7 +257,7 @@ def test_resources(host, dataset):
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 def test_older_and_newer_clients(folder, dataset, mode, tmp_path):
     with over_stdio(folder, log=tmp_path / "log.txt", mode=mode) as host:
-        assert tuple(host.tools()) == FREE[:3] + CHARGED + FREE[3:]
+        assert tuple(host.tools()) == FREE[:4] + CHARGED + FREE[4:]
         told = host.told("quote", query="age > 1")
         assert told == dataset.session().quote("age > 1").to_dict()
         assert host.error("ask", query="age >")["type"] == "InvalidQuery"

@@ -232,6 +232,8 @@ def every_outcome(tmp_path_factory):
         session.ask(sh.difference("right", "label = 'a'"), expect="no")
         session.ask(sh.select(["right", "label = 'a'"]))
         session.ask(sh.histogram("label", cells=["a", "b"]))
+        dataset.open_leaderboard("Right", target="right", step="0.1")
+        session.submit([{"case": i, "said": True} for i in range(500)])
     categories = {"label": "str in ('a', 'b')"}
     sh.succeed(path, path.with_name("evals-2"), columns=categories, reason="categories")
     return path

@@ -17,10 +17,12 @@ from server.doors import (
     BODIES,
     GUARDED,
     MAY,
+    MISSING,
     OF_THE_OTHER_GUARD,
     ORDER,
     PAGES,
     TABLE,
+    WITHOUT_IDS,
     knocked,
 )
 from support.runtime import GUARDS, contents, made, records
@@ -131,13 +133,9 @@ def test_each_role_may_do_what_the_table_says_and_no_more(doors, method, path, r
         invalid = {("POST", f"/v1/{name}") for name in names}
         model = (method, path) in invalid
         refused = path in OF_THE_OTHER_GUARD[run.dataset.guard]
-        is_none = (
-            method == "DELETE"
-            or path == "/v1/leaderboard/submissions"
-            or ((method, path) == ("GET", "/v1/leaderboard"))
-        )  # of no token, or there is no board; and records without ids can have none
-        is_invalid = model or refused or (method, path) == ("POST", "/v1/leaderboard")
-        status = 404 if is_none and not refused else 422 if is_invalid else 200
+        is_invalid = model or refused or (method, path) == WITHOUT_IDS
+        is_missing = (method, path) in MISSING and not refused
+        status = 404 if is_missing else 422 if is_invalid else 200
         assert (got.status, path) == (status, path)
         assert not refused or got.error == "WrongGuard"
         return

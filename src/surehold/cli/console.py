@@ -218,9 +218,11 @@ def show_leaderboard(board: Leaderboard, as_json: bool) -> None:
         table.add_row(texts["rank"], one.name, texts["value"], texts["interval"], gain)
     if board.submissions:
         _show(table)
-    for one in board.submissions:
-        if not one.is_best:
-            click.echo(str(one))
+    others = [one for one in reversed(board.submissions) if not one.is_best]
+    for one in others[:_FEW]:
+        click.echo(str(one))
+    if others[_FEW:]:
+        click.echo(f"not better before that: {several(len(others) - _FEW, 'submission')}")
     click.echo(f"all intervals and ranks hold together with probability {percent(board.beta)}")
 
 

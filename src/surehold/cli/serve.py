@@ -242,7 +242,7 @@ def token() -> None:
 @click.option("--analyst", required=True, help="The analyst's name, as recorded in the ledger.")
 @click.option(
     "--role",
-    type=click.Choice(["viewer", "analyst", "appender", "custodian"]),
+    type=click.Choice(["viewer", "submitter", "analyst", "appender", "custodian"]),
     default="analyst",
     help="A viewer may read, an analyst may also ask, an appender may only append; a custodian may "
     "do all this, and manage tokens.",

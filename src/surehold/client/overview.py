@@ -96,8 +96,7 @@ class RemoteOverview:
         """Return the datasets of the server that the caller has access to, as the service does."""
         server = copy.copy(self._connection)
         server.url = _BELOW.sub("", server.url)
-        read = field_reader(tuple[Mapping[str, Any], ...], "datasets")
-        return server.get("/v1/datasets", "listing datasets", read)
+        return server.get("/v1/datasets", "listing datasets", _read_datasets)
 
     @property
     def leaderboard(self) -> Leaderboard:
@@ -161,3 +160,10 @@ def _read_caller(values: Mapping[str, Any]) -> tuple[str, str]:
     if not isinstance(analyst, str) or not isinstance(guard, str):
         raise Unreadable("it does not say who the caller is")
     return analyst, guard
+
+
+def _read_datasets(values: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    listed = values.get("datasets")
+    if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
+        raise Unreadable("it does not list datasets")
+    return tuple(listed)

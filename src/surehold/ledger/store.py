@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from surehold.errors import LedgerCorrupt
 from surehold.ledger.database import WHAT, Database
@@ -20,8 +20,16 @@ _COLUMNS = "entries.seq, kind, body, hash"
 _SPENDING = "SELECT analyst, units, answers FROM spending"
 
 
+T = TypeVar("T")
+
+
 class EntryTable(Database):
     """The chain of entries."""
+
+    @cached_property
+    def _parsed(self) -> dict[Kind, tuple[int, list[Any]]]:
+        """By kind: the number of the last entry that was parsed, and what all of them say."""
+        return {}
 
     def add(self, *entries: Entry) -> None:
         """Within :meth:`writing`: more entries."""
@@ -57,10 +65,19 @@ class EntryTable(Database):
             yield from map(_entry, rows)
             before = rows[-1][0]
 
-    def of_kind(self, kind: Kind) -> list[Entry]:
+    def of_kind(self, kind: Kind, after: int = 0) -> list[Entry]:
         """All entries of one kind, other than answers, in order."""
-        query = f"{_ENTRY} WHERE kind = ? AND kind <> 'answer' ORDER BY seq"
-        return [_entry(row) for row in self._rows(query, kind)]
+        query = f"{_ENTRY} WHERE kind = ? AND kind <> 'answer' AND seq > ? ORDER BY seq"
+        return [_entry(row) for row in self._rows(query, kind, after)]
+
+    def parsed(self, kind: Kind, parse: Callable[[Entry], T]) -> list[T]:
+        """What entries of one kind say; those that were parsed before are not parsed again."""
+        with self.lock:
+            last, known = self._parsed.get(kind, (0, []))
+            new = self.of_kind(kind, after=last)
+            known = [*known, *map(parse, new)] if new else known
+            self._parsed[kind] = (new[-1].seq if new else last), known
+            return known
 
     def sampled(self, kind: Kind, most: int) -> list[Entry]:
         """At most ``most`` entries of a kind, other than answers: the last, and evenly before."""

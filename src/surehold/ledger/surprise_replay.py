@@ -166,10 +166,10 @@ class SurpriseReplay(Replay):
                 continue
             must(name in queries, f"it was compared with none, and has a {name}")
             answer = self._past.entry(seq)
-            answers[name] = told = answer.read()
-            is_it = answer.kind == "answer" and seq < entry.seq and told["round"] == rules.round
+            answers[name] = found = answer.read()
+            is_it = answer.kind == "answer" and seq < entry.seq and found["round"] == rules.round
             canonical = self._canonical(self._with_tables(queries[name]))
-            must(is_it and told["canonical"] == canonical, f"its {name} is another answer")
+            must(is_it and found["canonical"] == canonical, f"its {name} is another answer")
         step = float(Fraction(rules.step))
         must(answers.get("gain", {"step": step})["step"] == step, "its step is another one")
         wanted = {"gain"} if old else {"score"}

@@ -204,8 +204,7 @@ class View:
     @property
     def kept(self) -> dict[str, dict[str, Any]]:
         """What was noted of tables and models that are kept, by their hashes."""
-        bodies = (entry.read() for entry in self.store.of_kind("keep"))
-        return {str(body["of"]): body for body in bodies}
+        return {str(body["of"]): body for body in self.store.parsed("keep", Entry.read)}
 
     @property
     def leaderboard(self) -> LeaderboardRules | None:
@@ -216,7 +215,7 @@ class View:
     @property
     def submissions(self) -> list[KeptSubmission]:
         """All submissions to the leaderboard, in order."""
-        return [*map(KeptSubmission.of_entry, self.store.of_kind("submission"))]
+        return self.store.parsed("submission", KeptSubmission.of_entry)
 
     def check_registered(self, form: CheckedQuery) -> None:
         """Refuse a statistic that no custodian declared as it is asked."""

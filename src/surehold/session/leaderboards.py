@@ -232,7 +232,7 @@ def _learned(past: Sequence[KeptSubmission]) -> str:
 def _expected(
     rules: LeaderboardRules, ledger: Ledger, best: KeptSubmission, steps: int
 ) -> dict[str, Any]:
-    """Where a new best's score is likely to be: so many steps beyond that of the last one."""
+    """Where the score of a new best is likely to be: that number of steps beyond the last one."""
     assert best.score is not None
     last = result_of(ledger.entry(best.score), ledger, recorded=True)
     assert isinstance(last, NumberOutcome)
