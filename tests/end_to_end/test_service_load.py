@@ -33,7 +33,7 @@ from end_to_end.crowd import (
 )
 from support.service import send, serving
 
-CLIENTS, SECONDS, FEW_SECONDS = 32, 10.0, 1.0
+CLIENTS, SECONDS, FEW_SECONDS = 32, 10.0, 0.5
 UNLIMITED = ("--rate", "100000")
 
 
