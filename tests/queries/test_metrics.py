@@ -82,7 +82,7 @@ def test_of_predictions(metric):
 def test_the_column_of_predictions():
     assert prediction_in(["said"]) == "said"
     assert prediction_in(["x", "answer"]) == "answer"
-    with pytest.raises(sh.InvalidInput, match="which of x, y is the prediction"):
+    with pytest.raises(sh.InvalidInput, match="which has x, y, but none is named"):
         prediction_in(["x", "y"])
 
 

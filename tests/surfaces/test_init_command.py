@@ -164,7 +164,7 @@ def test_folders_that_are_there(visits: Any) -> None:
         ("a.csv", b"30,21.5,Oslo\n31,20.5,Oslo\n", "give --header"),
         ("a.csv", b"a,a\n1,2\n", "there more than once"),
         ("a.csv", b",a\n1,2\n", "index=False"),
-        ("a.csv", b"a,b\n1,2\n3\n", "record 2 must be 2 fields"),
+        ("a.csv", b"a,b\n1,2\n3\n", "record 2 must be as long as the first line, 2 fields"),
         ("a.csv", b'a,b\n1,"2\n3,4\n', "must"),
         ("a.csv", b"a,b\n1,\n2,\n", "--column b:TYPE"),
         ("a.csv", "größe\n1\n".encode("latin-1"), "UTF-8"),

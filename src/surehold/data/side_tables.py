@@ -11,7 +11,7 @@ import polars as pl
 from surehold.data.content_hash import ContentHash
 from surehold.data.json_lines import json_schema
 from surehold.data.sources import as_frame, batches, sampled_schema
-from surehold.errors import InvalidInput
+from surehold.errors import Found, InvalidInput
 from surehold.formatting import several
 from surehold.queries import Schema
 
@@ -24,9 +24,9 @@ _LONGEST = 100  # characters of a name
 def id_of(records: Schema) -> str:
     """Return the column that identifies the records of a dataset; InvalidInput without one."""
     if records.id is None:
-        required = "created with an id column, to be asked with side tables"
+        required = "created with an id column, so that tables can be brought"
         hint = "create it with --id NAME: a table says for each id what it holds"
-        raise InvalidInput("the dataset", required, "one without", hint)
+        raise InvalidInput("the dataset", required, Found("has none"), hint)
     return records.id
 
 
@@ -44,11 +44,13 @@ def read_table(source: Any, records: Schema) -> tuple[Schema, pl.DataFrame]:
         raise InvalidInput(_WHAT, f"of 1 to {MOST_ROWS:,} rows", frame.height)
     column = f"the column {id!r} of the side table"
     if missing := frame.get_column(id).null_count():
-        raise InvalidInput(column, "never missing", f"missing in {several(missing, 'row')}")
+        raise InvalidInput(
+            column, "never missing", Found(f"is missing in {several(missing, 'row')}")
+        )
     frame = frame.sort(id).rechunk()
     ids = frame.get_column(id)
     if twice := int((ids.slice(1) == ids.slice(0, len(ids) - 1)).sum()):
-        got = f"{several(twice, 'row')} with an id that another row has"
+        got = Found(f"repeats an id in {several(twice, 'row')}")
         raise InvalidInput(column, "different in each row", got)
     return schema, frame
 
@@ -57,10 +59,10 @@ def _schema_of(source: Any, id: str, records: Schema) -> Schema:
     is_listed = isinstance(source, Sequence) and not isinstance(source, str | bytes)
     columns = (json_schema(source) if is_listed else sampled_schema(source, whole=True)).to_dict()
     if id not in columns:
-        required = f"with the column {id!r}, which identifies the records of this dataset"
-        raise InvalidInput(_WHAT, required, f"with {', '.join(columns)}")
+        required = f"a table with the column {id!r}, which identifies the records of this dataset"
+        raise InvalidInput(_WHAT, required, Found(f"has only {', '.join(columns)}"))
     if len(columns) < 2:
-        raise InvalidInput(_WHAT, "with a column besides the id", f"with {id} alone")
+        raise InvalidInput(_WHAT, "a table with a column besides the id", Found(f"has only {id}"))
     columns[id] = records[id].value
     return Schema.of({name: columns[name] for name in (id, *sorted({*columns} - {id}))})
 
