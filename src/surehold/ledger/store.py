@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from surehold.errors import LedgerCorrupt
@@ -26,10 +27,10 @@ T = TypeVar("T")
 class EntryTable(Database):
     """The chain of entries."""
 
-    @cached_property
-    def _parsed(self) -> dict[Kind, tuple[int, list[Any]]]:
-        """By kind: the number of the last entry that was parsed, and what all of them say."""
-        return {}
+    def __init__(self, path: Path, reading: bool = False) -> None:
+        # By kind: the number of the last entry that was parsed, and what all of them say.
+        self._parsed: dict[Kind, tuple[int, list[Any]]] = {}
+        super().__init__(path, reading)
 
     def add(self, *entries: Entry) -> None:
         """Within :meth:`writing`: more entries."""
