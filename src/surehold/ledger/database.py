@@ -94,7 +94,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Everything read in the block is of one moment, whatever is written meanwhile."""
-        self._check_process()
+        self.check_process()
         with self.lock, _storage_errors("reading the ledger"):
             within = self._connection.in_transaction
             if not within:
@@ -112,7 +112,7 @@ class Database:
         If the commit itself fails, its outcome is unknown: the error says so, and the ledger opens
         a new connection before the next write.
         """
-        self._check_process()
+        self.check_process()
         with span("commit"), self.lock, _storage_errors(_WRITING), self._exclusive():
             self._connection.execute("BEGIN IMMEDIATE")
             is_over = False
@@ -127,6 +127,25 @@ class Database:
                     raise _commit_error(error) from error
                 raise
 
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """Within :meth:`writing`: all or nothing of a part of it, on its own."""
+        with _storage_errors(_WRITING):
+            self._connection.execute("SAVEPOINT part")
+            try:
+                yield
+            except BaseException:
+                if self.is_writing:
+                    self._connection.execute("ROLLBACK TO part")
+                    self._connection.execute("RELEASE part")
+                raise
+            self._connection.execute("RELEASE part")
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a transaction is going on, which an error of the disk may have ended."""
+        return self._connection.in_transaction
+
     def _exclusive(self) -> AbstractContextManager[None]:
         """While no other connection, of whatever process, commits or folds the log."""
         return waiting_lock(self._lock_path, _BUSY_SECONDS)
@@ -136,7 +155,7 @@ class Database:
 
     def reopen(self) -> None:
         """Forget what this connection knows of the file, which may not be what the disk has."""
-        self._check_process()
+        self.check_process()
         with self.lock, _storage_errors("opening the ledger"), self._exclusive():
             self._connection.close()
             self._connection = _connect(self._path, self._reading)
@@ -170,7 +189,7 @@ class Database:
 
     def scrub(self) -> None:
         """Rewrite the file without what was deleted, and empty the log, which may still have it."""
-        self._check_process()
+        self.check_process()
         doing = "removing records from the ledger"
         with self.lock, _storage_errors(doing), self._exclusive():
             self._connection.execute("PRAGMA secure_delete = ON")
@@ -195,7 +214,7 @@ class Database:
 
     # --------------------------------------------------------------------------- statements
 
-    def _check_process(self) -> None:
+    def check_process(self) -> None:
         """A connection does not survive a fork: its locks stay behind, and its log may be gone."""
         if os.getpid() != self._process:
             reason = "it was opened by another process, from which this one was forked"
@@ -206,7 +225,7 @@ class Database:
         self._connection.executemany(statement, rows)
 
     def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        self._check_process()
+        self.check_process()
         try:
             with self.lock:
                 return self._connection.execute(statement, values).fetchall()

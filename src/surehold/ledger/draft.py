@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import count as count_from
-from typing import Any
+from typing import Any, Self
 
 from surehold.errors import InvalidInput, RequestRefused
 from surehold.ledger.entries import Entry, Kind, State, next_entry
@@ -50,6 +50,7 @@ class Draft(View):
         self.reserved = reserved
         self._clock = clock
         self._added: list[Entry] = []
+        self._is_plain = True
         self._new_asked: dict[bytes, Entry] = {}
         self._new_charged: dict[bytes, Entry] = {}
         self._settled: list[bytes] = []  # charged before, answered now
@@ -60,6 +61,16 @@ class Draft(View):
         self._known_spending = spending
         self.spending: dict[str, Spent] = {}
         """What analysts who are charged in this draft have been charged in all."""
+        self.last = self
+        """The last draft of its transaction, all of which are written but for this one."""
+
+    def next(self) -> Self:
+        """A draft of what comes after this one, which is written, in the same transaction."""
+        parts = (self._head, self.state, self.filter, self._known_spending, self.reserved)
+        draft = type(self)(self.store, self.rules, *parts, self._clock)
+        draft.spending, draft.new_names = dict(self.spending), [*self.new_names]
+        draft._is_plain = self.adds_only_answers
+        return draft
 
     # ----------------------------------------------------------------------------- records
 
@@ -371,8 +382,9 @@ class Draft(View):
 
     @property
     def adds_only_answers(self) -> bool:
-        """Whether nothing is new but answers, and charges for them."""
-        return all(entry.kind in ("answer", "charge") for entry in self._added)
+        """Whether nothing is new but answers, charges for them, and keys for both."""
+        kinds = ("answer", "charge", "key")
+        return self._is_plain and all(entry.kind in kinds for entry in self._added)
 
     # ----------------------------------------------------------------------------- the end
 

@@ -9,6 +9,7 @@ running sum.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -160,23 +161,29 @@ class FixedFilter(Filter):
 
 
 class UncommittedFilter(Filter):
-    """Another filter, and charges at one round that are taken off it once they are durable."""
+    """Another filter, and charges that are taken off it once they are durable.
+
+    That of an earlier draft of the same transaction is gone on with, and stays as it is.
+    """
 
     def __init__(self, whole: Filter) -> None:
-        self._whole = whole
-        self._round, self._units = 0, 0
+        self._whole, self._round, self._units = whole, 0, 0
+        if isinstance(whole, UncommittedFilter):
+            self._whole, self._round, self._units = whole._whole, whole._round, whole._units
 
     def remaining(self, t: int) -> int:
-        """What is left after the charges, all of which expose the records of the same round."""
-        if self._units and t != self._round:
-            raise ValueError("charges of one transaction are at one round")
+        """What is left after the charges."""
+        if self._units and t != self._round:  # of two questions that were asked at once
+            self._whole = copy.deepcopy(self._whole)
+            self._whole.charge(self._round, self._units)
+            self._units = 0
         return self._whole.remaining(t) - self._units
 
     def _take(self, t: int, units: int) -> None:
         self._round, self._units = t, self._units + units
 
     def commit(self) -> Filter:
-        """Take the charges off the other filter."""
+        """Take the charges off the other filter, or off a copy that has others already."""
         if self._units:
             self._whole.charge(self._round, self._units)
         return self._whole

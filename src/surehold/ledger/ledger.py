@@ -6,17 +6,18 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from surehold.errors import LedgerCorrupt, RequestRefused, StorageFailed, SureholdError
 from surehold.ledger.draft import Draft
 from surehold.ledger.entries import GENESIS, State, next_entry
 from surehold.ledger.names import Names
 from surehold.ledger.policy import Policy, Rules
+from surehold.ledger.step_queue import Step, StepQueue
 from surehold.ledger.store import Store
 from surehold.ledger.tables import Spent
 from surehold.ledger.view import View, reservations_of
@@ -30,6 +31,7 @@ _WHAT = "the ledger"
 _OTHER_CHARGES = "its index says other charges than its entries"
 
 Clock = Callable[[], float]
+T = TypeVar("T")
 
 
 class Ledger(View):
@@ -49,6 +51,7 @@ class Ledger(View):
         self._edition = 0
         self._spending: dict[str, Spent] = {}  # of analysts who were charged since the last reload
         self._names: Names | None = None  # until they are needed, or have changed
+        self._steps = StepQueue(self._run)
         self._writer = Store(folder / FILE)  # it brings an older database up to date, if need be
         try:
             self.store = Store(folder / FILE, reading=True)
@@ -161,9 +164,11 @@ class Ledger(View):
                             self._reload(self._writer)
                         self.check_open()
                         parts = (self._head, self.state, self.filter, self._spending, self.reserved)
-                    draft = self._draft(self._writer, self.rules, *parts, self._clock)
-                    yield draft
-                    draft.flush()
+                    draft = first = self._draft(self._writer, self.rules, *parts, self._clock)
+                    yield first
+                    draft = first.last
+                    if draft is first:
+                        draft.flush()
                 self._in_doubt = False
             except StorageFailed as error:
                 self._in_doubt = self._in_doubt or error.kept is None
@@ -177,6 +182,38 @@ class Ledger(View):
                     self._edition += self.rules.guard != "noise" or not draft.adds_only_answers
                     self.reserved = draft.reserved
                     self._witness.write(self._head)
+
+    def write(self, body: Callable[[Draft], T]) -> T:
+        """Write what ``body`` adds to a draft, as :meth:`writing` does; return what it returns.
+
+        Steps of threads that come at the same moment are one transaction, with one wait for the
+        disk. Each is all or nothing: one that fails undoes only itself. None is told before the
+        commit, and if that fails, all are. The body may run in another thread.
+        """
+        self._writer.check_process()  # a fork has none of the threads that it would wait for
+        return self._steps.do(body)
+
+    def _run(self, steps: Sequence[Step]) -> None:
+        """Run steps one after the other, in one transaction."""
+        try:
+            with self.writing() as first:
+                if len(steps) == 1:
+                    steps[0].result = steps[0].body(first)
+                    return
+                for step in steps:
+                    draft = first.last.next()
+                    try:
+                        with self._writer.part():
+                            step.result = step.body(draft)
+                            draft.flush()
+                        first.last = draft
+                    except Exception as error:
+                        if not self._writer.is_writing:
+                            raise  # the disk's, which has ended the whole transaction
+                        step.error = error
+        except Exception as error:
+            for step in steps:
+                step.error = error
 
     @property
     def successor(self) -> Mapping[str, Any] | None:

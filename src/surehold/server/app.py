@@ -151,11 +151,20 @@ def _methods(request: Request) -> list[str]:
     return sorted({method for route in matching for method in route.methods or ()})
 
 
-def _openapi(app: FastAPI) -> dict[str, Any]:
+def _openapi(app: _Application) -> dict[str, Any]:
     """Build the OpenAPI document, with the scheme of the tokens that routes need."""
     if app.openapi_schema is None:
+        described = FastAPI()
+        for part in app.parts:
+            for route in part.routes:
+                if isinstance(route, GuardedRoute):
+                    route.describe()
+            described.include_router(part)
         schema = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=described.routes,
         )
         components = schema.setdefault("components", {})
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

@@ -394,30 +394,37 @@ class Session(Overview):
         """
         ledger, evaluator = self._ledger, self._evaluator
         expected = None if known else evaluator.expected_seconds(planned.due)
-        with ledger.writing() as draft:
+
+        def charge(draft: Draft) -> tuple[Step, Found, bool, int]:
             step = self._admission.confirm(draft, questions, planned, list_key)
-            if known and (
-                not step.due.keys() <= known.keys()
-                or self._admission.charges_first(step)
-                or evaluator.is_slow_to_draw(step.due)
-            ):
-                known = {}
-            now = self._settle(draft, questions, step, known)
-        if step.due and not known:
-            if expected is None:
-                expected = evaluator.expected_seconds(step.due)
-            charged_at, charges = draft.head.seq, now.charges
-            drawn = evaluator.evaluate(step.due, charges, expected, progress)
-            with ledger.writing() as draft:
-                if draft.head.seq != charged_at:  # another process may have answered by now
-                    now = draft.find(step.due)
-                unanswered = {
-                    one: question
-                    for one, question in step.due.items()
-                    if one in now.charges and now.charges[one].seq == charges[one].seq
-                }
-                return step, self._record(draft, unanswered, drawn, charges)
-        return step, now.answers
+            is_known = (
+                bool(known)
+                and step.due.keys() <= known.keys()
+                and not self._admission.charges_first(step)
+                and not evaluator.is_slow_to_draw(step.due)
+            )
+            now = self._settle(draft, questions, step, known if is_known else {})
+            return step, now, is_known, draft.head.seq
+
+        step, now, is_known, charged_at = ledger.write(charge)
+        if not step.due or is_known:
+            return step, now.answers
+        if expected is None:
+            expected = evaluator.expected_seconds(step.due)
+        charges = now.charges
+        drawn = evaluator.evaluate(step.due, charges, expected, progress)
+
+        def answer(draft: Draft) -> dict[Asked, Entry]:
+            # Another process, or the commit before an interrupt, may have answered by now.
+            there = now if draft.head.seq == charged_at else draft.find(step.due)
+            unanswered = {
+                one: question
+                for one, question in step.due.items()
+                if one in there.charges and there.charges[one].seq == charges[one].seq
+            }
+            return self._record(draft, unanswered, drawn, charges)
+
+        return step, ledger.write(answer)
 
     def _settle(
         self,
