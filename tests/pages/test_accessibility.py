@@ -1,11 +1,9 @@
 """For everybody: axe finds nothing, on any view, in both themes; nothing scrolls sideways."""
 
-from itertools import pairwise
-from pathlib import Path
-
 import pytest
 
-AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+from support.axe import check_axe, check_headings
+
 VIEWS = {
     "overview": "/",
     "transcript": "/transcript",
@@ -60,32 +58,11 @@ def views(request, open_page, until):
 
 def test_every_view_is_for_everybody(views, until):
     for name, page in views():
-        _check_axe(name, page)
-        _check_headings(name, page)
+        check_axe(name, page)
+        check_headings(name, page)
         for width in (768, 360):
             page.set_viewport_size({"width": width, "height": 900})
             until(page, "document.documentElement.scrollWidth <= innerWidth")
-
-
-def _check_axe(name, page):
-    page.evaluate(AXE)
-    found = page.evaluate("axe.run()")
-    found_by_rule = [
-        (rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found["violations"]
-    ]
-    assert found_by_rule == [], name
-    assert len(found["passes"]) > 15, name
-
-
-def _check_headings(name, page):
-    headings = "[...document.querySelectorAll('main :is(h1,h2,h3,h4)')]"
-    levels = page.evaluate(
-        f"{headings}.filter((one) => one.checkVisibility()).map((one) => Number(one.tagName[1]))"
-    )
-    assert levels[0] == 1, name
-    assert levels.count(1) == 1, name
-    assert all(after <= before + 1 for before, after in pairwise(levels)), (name, levels)
-    assert page.locator("html").get_attribute("lang") == "en"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -14,6 +14,9 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("GET", "/healthz"): None,
     ("GET", "/metrics"): LOOK,
     ("GET", "/v1/me"): "any",
+    ("GET", "/v1/session"): "any",
+    ("POST", "/v1/session"): "any",
+    ("DELETE", "/v1/session"): "any",
     ("GET", "/v1/schema"): "any",
     ("GET", "/v1/status"): "any",
     ("GET", "/v1/plan"): LOOK,
@@ -50,7 +53,8 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("DELETE", "/v1/tokens/{id}"): "custodian",
 }
 # The page holds nothing about the dataset: what it shows it fetches from the routes above.
-PAGES = {"/", "/ask", "/transcript", "/answer", "/explore", "/developers", "/openapi.json"}
+PAGES = {"/", "/ask", "/transcript", "/answer", "/explore", "/tokens", "/developers"}
+PAGES |= {"/openapi.json"}
 ORDER = ("viewer", "analyst", "appender", "custodian")
 MAY = {
     "viewer": {"any", "viewer"},
