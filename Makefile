@@ -93,7 +93,7 @@ lock: .venv-lock/.ready  ## update the pinned dependencies (LOCK_FLAGS=--upgrade
 	@$(UV) pip compile $(LOCK_COMMON) --group dev -o requirements/dev.txt pyproject.toml
 	@echo "==> requirements/demo.txt, at the same versions"
 	@$(UV) pip compile $(LOCK_COMMON) --group build -c requirements/dev.txt -o requirements/demo.txt pyproject.toml
-	@for extra in "serve --extra otel" mcp; do \
+	@for extra in "serve --extra oidc --extra otel" mcp; do \
 		file=requirements/$${extra%% *}.txt; echo "==> $$file, at the same versions"; \
 		$(UV) pip compile $(LOCK_COMMON) --group build --extra $$extra --extra models \
 			-c requirements/dev.txt -o $$file pyproject.toml || exit 1; done

@@ -14,6 +14,9 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("GET", "/healthz"): None,
     ("GET", "/metrics"): LOOK,
     ("GET", "/v1/me"): "any",
+    ("GET", "/v1/session"): "any",
+    ("POST", "/v1/session"): "any",
+    ("DELETE", "/v1/session"): "any",
     ("GET", "/v1/schema"): "any",
     ("GET", "/v1/status"): "any",
     ("GET", "/v1/plan"): LOOK,
@@ -56,7 +59,7 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("DELETE", "/v1/tokens/{id}"): "custodian",
 }
 # The page holds nothing about the dataset: what it shows it fetches from the routes above.
-VIEWS = {"/", "/ask", "/transcript", "/answer", "/explore", "/lab", "/developers"}
+VIEWS = {"/", "/ask", "/transcript", "/answer", "/explore", "/lab", "/tokens", "/developers"}
 PAGES = VIEWS | {"/leaderboard", "/openapi.json"}
 ORDER = ("viewer", "submitter", "analyst", "appender", "custodian")
 MAY = {

@@ -133,6 +133,21 @@ def test_it_ends_with_its_time_or_when_it_is_revoked(book, now):
     assert [token.id for token in book.tokens] == [brief.id, lasting.id]
 
 
+def test_one_account_has_few_sessions_and_the_newest_stay(book):
+    def start(account):
+        return book.create("ann", "viewer", seconds=60.0, account=account)
+
+    other, job = start("u-2")[0], book.create("ann", "viewer", seconds=60.0)[0]
+    made = [start("u-1") for _ in range(25)]
+    assert [token.id for token in book.tokens] == [
+        *(other.id, job.id),
+        *(token.id for token, _ in made[5:]),
+    ]
+    with pytest.raises(sh.AccessDenied, match="unknown"):
+        book.find(made[4][1])
+    assert book.find(made[5][1]) == made[5][0]
+
+
 def test_another_book_on_the_same_file_knows_at_once(book, tmp_path, now):
     other = TokenBook(tmp_path, lambda: now[0])
     assert other.is_open

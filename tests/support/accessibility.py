@@ -1,5 +1,6 @@
 """What holds for everybody on every view: axe finds nothing, and no text is clipped."""
 
+from itertools import pairwise
 from pathlib import Path
 
 AXE = (Path(__file__).parents[1] / "pages" / "vendor" / "axe.min.js").read_text(encoding="utf-8")
@@ -32,3 +33,14 @@ def check_axe(name, page):
     ]
     assert found_by_rule == [], name
     assert len(found["passes"]) > 15, name
+
+
+def check_headings(name, page):
+    headings = "[...document.querySelectorAll('main :is(h1,h2,h3,h4)')]"
+    levels = page.evaluate(
+        f"{headings}.filter((one) => one.checkVisibility()).map((one) => Number(one.tagName[1]))"
+    )
+    assert levels[0] == 1, name
+    assert levels.count(1) == 1, name
+    assert all(after <= before + 1 for before, after in pairwise(levels)), (name, levels)
+    assert page.locator("html").get_attribute("lang") == "en"

@@ -316,6 +316,12 @@ def shop(path: Path) -> None:
         made.append(records)
 
 
+def _shown(guide: str, language: str) -> str:
+    """The file that a guide shows."""
+    page = (ROOT / "docs" / "how-to" / f"{guide}.md").read_text(encoding="utf-8")
+    return next(fence.code for fence in fences(page) if fence.language == language)
+
+
 MAKERS: dict[str, Callable[[Path], None]] = {
     "evals.csv": lambda path: evaluations(2_000, seed=4).write_csv(path),
     "more.csv": lambda path: evaluations(3_000, seed=5).write_csv(path),
@@ -323,6 +329,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "feb.csv": _csv(5_000, seed=2),
     "model.onnx": onnx_model,
     "visits.csv": exported,
+    "oidc.toml": lambda path: path.write_text(_shown("sign-in-with-accounts", "toml")),
 }
 """Files that are there before a page is followed, if one of its commands names them."""
 

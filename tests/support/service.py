@@ -152,6 +152,7 @@ class Got:
     status: int
     headers: dict[str, str]
     content: bytes
+    cookies: tuple[str, ...] = ()
 
     @property
     def json(self) -> Any:
@@ -185,7 +186,9 @@ def send(
         connection.request(method, place.path + path, body, given)
         response = connection.getresponse()
         content = response.read()
-        return Got(response.status, {k.lower(): v for k, v in response.getheaders()}, content)
+        cookies = tuple(response.headers.get_all("set-cookie", ()))
+        headers = {k.lower(): v for k, v in response.getheaders()}
+        return Got(response.status, headers, content, cookies)
     finally:
         connection.close()
 

@@ -20,6 +20,7 @@ from surehold.errors import InvalidInput, MissingExtra, StorageFailed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from surehold.server.oidc import Oidc
     from surehold.server.settings import Settings
     from surehold.server.tokens import Role, Token, TokenBook
 
@@ -65,6 +66,12 @@ class Duration(click.ParamType[float | None]):
     metavar="ADDRESS",
     help="IP address of a proxy whose X-Forwarded-For and X-Forwarded-Proto headers are trusted. "
     "Can be repeated.",
+)
+@click.option(
+    "--oidc",
+    type=FILE,
+    metavar="FILE",
+    help="Let people sign in with accounts of the OpenID provider that this TOML file describes.",
 )
 @click.option(
     "--rate",
@@ -115,6 +122,7 @@ def serve(
     expose: bool,
     base_path: str,
     proxies: tuple[str, ...],
+    oidc: Path | None,
     rate: float,
     alert_url: str | None,
     alert_at: tuple[float, ...],
@@ -157,6 +165,7 @@ def serve(
         alert_url=None if alert_url is None else check_alert_url(alert_url, alert_plain_http),
         alert_at=tuple(check_share("--alert-at", share) for share in alert_at),
         alert_width=None if alert_width is None else check_positive("--alert-width", alert_width),
+        oidc=None if oidc is None else _read_oidc(oidc),
     )
     if (not datasets) == (root is None):
         required, got = "given as folders, or by --root", "both" if datasets else "neither"
@@ -167,6 +176,14 @@ def serve(
         else:
             _serve_several(datasets, root, host, port, expose, settings)
     exit_now()
+
+
+def _read_oidc(path: Path) -> Oidc:
+    if find_spec("jwt") is None or find_spec("cryptography") is None:
+        raise MissingExtra("surehold serve --oidc", "oidc")
+    from surehold.server import oidc
+
+    return oidc.read(path)
 
 
 def _serve_one(dataset: Path, host: str, port: int, expose: bool, settings: Settings) -> None:
@@ -180,9 +197,10 @@ def _serve_one(dataset: Path, host: str, port: int, expose: bool, settings: Sett
 
     with session.open(dataset) as opened:
         book = TokenBook(opened.path, guard=opened.guard)
-        check_address(host, book.is_open, expose)
+        is_open = book.is_open and settings.oidc is None
+        check_address(host, is_open, expose)
         start_logging()
-        run(Service(opened, settings, book), host, port, _announcement(book.is_open))
+        run(Service(opened, settings, book), host, port, _announcement(is_open))
 
 
 def _serve_several(
@@ -311,7 +329,10 @@ def list_tokens(dataset: Path, as_json: bool) -> None:
     for made, now in listed:
         console.show_text(f"{made}  {now}")
     if not listed:
-        console.note("no tokens: a service is open to anyone on this machine")
+        access = (
+            "a service is open to anyone on this machine" if book.is_open else "nobody has access"
+        )
+        console.note(f"no tokens: {access}")
 
 
 @token.command("revoke", context_settings=HELP)

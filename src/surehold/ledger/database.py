@@ -201,7 +201,7 @@ class Database:
 
     def copy_to(self, path: Path) -> None:
         """Write what is there at this moment into a new file, without waiting for a writer."""
-        self._check_process()
+        self.check_process()
         path.touch(mode=PRIVATE_FILE, exist_ok=False)
         copy = contextlib.closing(sqlite3.connect(path))
         with self.lock, _storage_errors("copying the ledger"), copy as target:

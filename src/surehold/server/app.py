@@ -29,8 +29,10 @@ from surehold.server.routes import (
     lab,
     leaderboard,
     metrics,
+    oidc,
     page,
     read,
+    session,
     tables,
     tokens,
 )
@@ -62,7 +64,7 @@ async def healthz() -> Reply:
     return reply({"status": "ok", "version": __version__})
 
 
-_MODULES = (metrics, read, events, ask, tables, leaderboard, append, tokens, lab, page)
+_MODULES = (metrics, read, events, ask, tables, leaderboard, append, tokens, session, lab, page)
 _PARTS = (health, *(module.router for module in _MODULES))
 
 
@@ -98,8 +100,10 @@ class _Application(FastAPI):
 
 def front(host: Host) -> FastAPI:
     """Build the application at the root of a server with several datasets."""
-    app = assemble((health, datasets.probes, datasets.router, page.front))
-    app.state.host, app.state.readiness = host, Readiness(host)
+    app = assemble(
+        (health, datasets.probes, datasets.router, session.router, oidc.router, page.front)
+    )
+    app.state.readiness = Readiness(host)
     app.mount("/static", page.files())
     return app
 

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from surehold.errors import AccessDenied, RequestRefused, SureholdError
-from surehold.server import body
+from surehold.server import body, cookie
 from surehold.server.access import STRANGER, Caller, Need, check_role
 from surehold.server.addresses import check_near
 from surehold.server.error_responses import error_response
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 SITE = "surehold.site"
 """Where a request's scope has the site that it is for."""
+
+HOST = "surehold.host"
+"""Where it has the host of all datasets."""
 
 ROLE = "x-surehold-role"
 """Where a route names, in OpenAPI too, the role it needs; one that names none is public."""
@@ -145,6 +148,11 @@ def site_of(request: Request) -> Site:
     return site
 
 
+def address_of(request: Request) -> str:
+    """Return the address of the client, by which failed attempts are limited."""
+    return request.client.host if request.client else "unknown"
+
+
 async def service_of(request: Request) -> Service:
     """Return the service; async, or FastAPI would look it up in a thread."""
     service: Service = request.state.service
@@ -166,8 +174,8 @@ KeyHeader = Annotated[
 
 
 def _caller(request: Request, site: Site, role: Need) -> Caller:
-    address = request.client.host if request.client else "unknown"
-    caller = site.access.admit(request.headers.get("authorization"), address)
+    header = cookie.authorization(request, site.access)
+    caller = site.access.admit(header, address_of(request))
     if caller.token is None:
         check_near(request.headers)
     site.limits.rates.take(caller.name)

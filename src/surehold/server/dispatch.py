@@ -8,14 +8,14 @@ from urllib.parse import quote
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from surehold.errors import InvalidInput
-from surehold.server.auth import SITE
+from surehold.server.auth import HOST, SITE
 from surehold.server.host import Host
 from surehold.server.tokens import is_name
 
 BELOW = "/d/"
 """Where the datasets of a server are, each below its name."""
 _BASE = re.compile("(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*){1,8}", re.ASCII)
-_OF_SERVERS = ("/v1/datasets", "/readyz")  # and of no dataset
+_OF_SERVERS = ("/v1/datasets", "/v1/oidc", "/readyz")  # and of no dataset
 _TAKEN = ("d", "v1", "static", "healthz", "readyz", "metrics", "mcp", "openapi.json")
 
 
@@ -47,6 +47,7 @@ class Dispatch:
         path: str = scope["path"]
         if self._base and (path == self._base or path.startswith(f"{self._base}/")):
             path = path.removeprefix(self._base)
+        scope[HOST] = self._host
         root, app = self._base, self._dataset
         name, _, rest = path.removeprefix(BELOW).partition("/")
         if path.startswith(BELOW) and is_name(name):

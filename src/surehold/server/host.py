@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from surehold import session
 from surehold.display import Shown
@@ -23,6 +23,9 @@ from surehold.server.site import Site
 from surehold.server.tokens import FILE, TokenBook, check_name, is_name
 from surehold.session import Dataset
 from surehold.session.dataset import is_dataset
+
+if TYPE_CHECKING:
+    from surehold.server.provider import Provider
 
 LOCK = "serving.lock"
 _MOST_DATASETS = 1000
@@ -68,6 +71,8 @@ class Host:
         self.limits = Limits(self.settings)
         self.book = None if root is None else TokenBook(root, guard=None)
         self.main: Site | None = None
+        self.sessions = self.book
+        self.provider: Provider | None = None
         self._open_dataset = open_dataset
         self._folders: dict[str, Path] = {}
         for folder in folders:
@@ -76,17 +81,35 @@ class Host:
         self._books = Books(self.book, self._each_book, is_exposed)
         self._lock, self._opened = threading.Lock(), ExitStack()
         self.front = Site(FrontAccess(self._books, self.limits.strangers), self.limits, _no_dataset)
+        if self.book is not None or self._folders:
+            self._start_sign_in()
 
     @classmethod
     def of(cls, service: Service) -> Host:
         """Return the host of one dataset, which is at its root."""
         host = cls(settings=service.settings)
-        host.limits = service.limits
+        host.limits, host.sessions = service.limits, service.book
+        host._start_sign_in()
         host.main = Site.of(service)
         host._sites[service.dataset.path.name] = (host.main, service.book)
         host._folders[service.dataset.path.name] = service.dataset.path
         host.front = Site(FrontAccess(host._books, host.limits.strangers), host.limits, _no_dataset)
         return host
+
+    def _start_sign_in(self) -> None:
+        """Let people sign in at the provider of the settings; then everybody needs a token."""
+        settings = self.settings.oidc
+        if settings is None:
+            return
+        if self.sessions is None:
+            required = "used with one dataset, or with --root, whose folder keeps the sessions"
+            raise InvalidInput("--oidc", required, "several folders")
+        for rule in settings.allow:
+            self.sessions.check(rule.role, rule.limit, rule.datasets)
+        from surehold.server.provider import Provider  # it loads jwt, which is optional
+
+        self.sessions.require()
+        self.provider = Provider(settings)
 
     # ------------------------------------------------------------------------------------ sites
 

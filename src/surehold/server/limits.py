@@ -136,6 +136,7 @@ class Limits:
         self.claims = Rates(settings.rate, what="registered queries", debt=math.inf)
         self.slow_asks = Turns("asks that take long", *settings.slow_asks)
         self.uploads = Turns("uploads", *settings.uploads)
+        self.sign_ins = Turns("attempts to sign in", most=8, each=4)  # a provider may be slow
         self.streams = Turns("streams", *settings.streams, seconds=10.0)
         self.contests = Contests()
         # Threads for asks, so that answers that are held back do not block reads.

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from surehold.server.oidc import Oidc
 
 MEGABYTE = 1 << 20
 
@@ -24,6 +28,7 @@ class Settings:
     every address begins with, and ``proxies`` are the addresses whose forwarded headers count.
     ``alert_url`` is called when less than a share in ``alert_at`` is left of a budget or a limit,
     or when the next interval is wider than ``alert_width``.
+    ``oidc`` is the provider at which people sign in.
     """
 
     rate: float = 50.0
@@ -52,3 +57,4 @@ class Settings:
     alert_url: str | None = field(default=None, repr=False)
     alert_at: tuple[float, ...] = (0.1,)
     alert_width: float | None = None
+    oidc: Oidc | None = None

@@ -43,6 +43,8 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DURATION = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
 _NAME = re.compile("[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", re.ASCII)
 _MOST_DATASETS = 1000
+_LISTED = 30 * 86_400.0  # seconds that an ended session stays in the list
+_MOST_SESSIONS = 20  # of one account; the oldest make way
 _NOBODY = hashlib.sha256(b"").hexdigest()
 ASK_FOR_ONE = "ask the custodian for one (surehold token create)"
 
@@ -57,7 +59,8 @@ class Token(Shown):
 
     ``limit`` is what its analyst may spend in all: a share of the budget or, under the surprise
     guard, a number of bits; ``unit`` says which. ``datasets`` are the names of those that a token
-    of a server covers, or ``*`` for all; None for a token of one dataset.
+    of a server covers, or ``*`` for all; None for a token of one dataset. ``account`` is that of a
+    person who signed in at a provider, for the session that this token then is.
     """
 
     id: str
@@ -69,6 +72,7 @@ class Token(Shown):
     revoked: str | None
     unit: Unit = "share"
     datasets: tuple[str, ...] | None = None
+    account: str | None = None
 
     def covers(self, name: str | None) -> bool:
         """Whether it is a token of a server that covers a dataset; without a name, all of them."""
@@ -87,7 +91,8 @@ class Token(Shown):
         limit = "" if self.limit is None else f", up to {self.limit:.4g} {of}"
         until = "" if self.expires is None else f", until {self.expires}"
         where = "" if self.datasets is None else f" on {_describe(self.datasets)}"
-        return f"{self.id}  {self.role} {self.analyst!r}{where}{limit}{until}"
+        how = "" if self.account is None else ", signed in"
+        return f"{self.id}  {self.role} {self.analyst!r}{where}{limit}{how}{until}"
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ class TokenBook:
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """Return all tokens ever created, in order."""
+        """Return all tokens ever created, in order; sessions that ended long ago are removed."""
         return tuple(line.token for line in self._read().values())
 
     @property
@@ -124,9 +129,25 @@ class TokenBook:
         """Whether no token is needed, because none was ever created."""
         return not self._read() and not self._was_there
 
+    def require(self) -> None:
+        """Require a token from now on, as if one had been created."""
+        with waiting_lock(self._lock):
+            if self.is_open:
+                self._write({})
+
     def state(self, token: Token) -> State:
         """Whether a token is valid now."""
         return token.state(self._clock())
+
+    def check(
+        self, role: Role, limit: float | None, datasets: Sequence[str] | None
+    ) -> tuple[str, ...] | None:
+        """Check what a new token is to allow, and return the datasets that it covers."""
+        if role not in ROLES:
+            raise InvalidInput("role", f"one of {', '.join(ROLES)}", role)
+        if limit is not None:
+            self._check_limit(limit, role)
+        return self._check_datasets(datasets)
 
     def create(
         self,
@@ -136,13 +157,11 @@ class TokenBook:
         seconds: float | None,
         limit: float | None = None,
         datasets: Sequence[str] | None = None,
+        account: str | None = None,
     ) -> tuple[Token, str]:
         """Create a token; its text is shown only now. ``seconds`` of None never expire."""
         check_text("analyst", analyst)
-        if role not in ROLES:
-            raise InvalidInput("role", f"one of {', '.join(ROLES)}", role)
-        if limit is not None:
-            self._check_limit(limit, role)
+        covered = self.check(role, limit, datasets)
         if seconds is not None and not 0.0 < seconds < 1e10:
             raise InvalidInput("the time until it expires", "a positive one", seconds)
         now = self._clock()
@@ -156,10 +175,15 @@ class TokenBook:
             expires=None if seconds is None else when(now + seconds),
             revoked=None,
             unit=self._unit,
-            datasets=self._check_datasets(datasets),
+            datasets=covered,
+            account=account,
         )
         with waiting_lock(self._lock):
-            self._write({**self._read(), number: _Line(token, _hash(secret))})
+            kept = {id: one for id, one in self._read().items() if not _is_old(one.token, now)}
+            own = [id for id, one in kept.items() if account and one.token.account == account]
+            for id in own[: max(0, len(own) + 1 - _MOST_SESSIONS)]:
+                del kept[id]
+            self._write({**kept, number: _Line(token, _hash(secret))})
         return token, f"hf_{number}_{secret}"
 
     def _check_limit(self, limit: float, role: Role) -> None:
@@ -297,9 +321,16 @@ def _describe(datasets: Sequence[str]) -> str:
     return "all datasets" if EVERY in datasets else ", ".join(datasets)
 
 
+def _is_old(token: Token, now: float) -> bool:
+    """Whether it is a session that ended long ago: each person starts one or two a day."""
+    ends = [datetime.fromisoformat(x).timestamp() for x in (token.expires, token.revoked) if x]
+    return token.account is not None and min(ends, default=now) < now - _LISTED
+
+
 def _to_kept(token: Token) -> dict[str, Any]:
     """Return what the file has; earlier versions can read the tokens of a dataset."""
-    return {name: one for name, one in token.to_dict().items() if (name, one) != ("datasets", None)}
+    new = ("datasets", "account")
+    return {name: one for name, one in token.to_dict().items() if name not in new or one}
 
 
 def _hash(secret: str) -> str:
@@ -322,6 +353,7 @@ def _line(kept: Mapping[str, Any]) -> _Line:
     token = Token(**values, datasets=None if names is None else tuple(names))
     limit = token.limit
     good = isinstance(digest, str) and len(digest) == 64 and token.role in ROLES
+    good = good and isinstance(token.account, str | None)
     good = good and isinstance(names, list | None) and all(isinstance(x, str) for x in names or ())
     if not good or not (limit is None or 0.0 < limit <= _MOST[token.unit]):
         raise ValueError("not a token")

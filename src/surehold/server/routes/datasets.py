@@ -11,7 +11,8 @@ from starlette.requests import Request
 from surehold import __version__
 from surehold.server.access import check_keeper
 from surehold.server.auth import ANY, CUSTODIAN, Called, GuardedRoute
-from surehold.server.host import Host, Listed
+from surehold.server.host import Listed
+from surehold.server.routes.session import Hosted
 from surehold.server.routes.tokens import (
     Created,
     TokenBody,
@@ -61,12 +62,6 @@ class ServerTokenBody(TokenBody):
     )
 
 
-async def host_of(request: Request) -> Host:
-    """Return the host of all datasets."""
-    host: Host = request.app.state.host
-    return host
-
-
 def book_of(host: Hosted, caller: Called) -> TokenBook:
     """Return the tokens of the server, for its custodian."""
     check_keeper(caller)
@@ -74,7 +69,6 @@ def book_of(host: Hosted, caller: Called) -> TokenBook:
     return host.book
 
 
-Hosted = Annotated[Host, Depends(host_of)]
 Book = Annotated[TokenBook, Depends(book_of)]
 
 

@@ -1,9 +1,10 @@
-// Every request goes through here, with the token, and every failure has one shape.
+// Every request goes through here, and every failure has one shape. The browser adds the cookie of the person signed in.
 
 import { ROOT } from "./dom.js";
 
-const TOKEN = "surehold-token";
-let token = initialToken();
+const OWN = { "X-Surehold-Page": "1" }; // no page of another origin can send it, so that none can use the cookie
+let era = 0; // counts who is signed in, so that a late refusal of the one before signs nobody out
+let arrival = signInFromAddress();
 
 /** A refused or failed request: type, message and details as the service sent them. */
 class Refusal extends Error {
@@ -21,24 +22,17 @@ class Refusal extends Error {
   }
 }
 
-export function hasToken() {
-  return token !== null;
+/** Sign this browser in with a token, which the service puts into a cookie that no script can read. */
+export async function signIn(token) {
+  era += 1;
+  arrival = null;
+  await request("/v1/session", { method: "POST", headers: { Authorization: `Bearer ${token}` } });
 }
 
-/** Keep a token while this tab is open; null forgets it. */
-export function signIn(given) {
-  token = given;
-  try {
-    if (given === null) sessionStorage.removeItem(TOKEN);
-    else sessionStorage.setItem(TOKEN, given);
-  } catch {
-    // Without storage the token lasts until the page is closed.
-  }
-}
-
-/** Headers that authenticate the caller. */
-export function credentials() {
-  return token === null ? {} : { Authorization: `Bearer ${token}` };
+/** Sign this browser out; if that is refused, nobody was signed in. */
+export async function signOut() {
+  era += 1;
+  await request("/v1/session", { method: "DELETE" }).catch(() => null);
 }
 
 export function get(path, signal) {
@@ -91,18 +85,24 @@ export async function download(what, name) {
 }
 
 async function send(path, options, read = (response) => response.json()) {
-  const used = token;
-  const headers = { Accept: "application/json", ...credentials(), ...options.headers };
+  const then = era;
+  try {
+    await arrival;
+    const response = await request(path, options);
+    return await read(response).catch(lost("the response was cut off; the service or the network may be down"));
+  } catch (refusal) {
+    if (refusal.status === 401 && then === era) dispatchEvent(new CustomEvent("surehold-denied", { detail: refusal }));
+    throw refusal;
+  }
+}
+
+async function request(path, options) {
+  const headers = { Accept: "application/json", ...OWN, ...options.headers };
   const response = await fetch(ROOT + path, { ...options, headers, cache: "no-store" }).catch(
     lost("cannot reach the service; it or the network may be down"),
   );
-  if (!response.ok) {
-    const refusal = await refusalOf(response);
-    // When several requests carry one bad token, only the first reports it.
-    if (refusal.status === 401 && used === token) dispatchEvent(new CustomEvent("surehold-denied", { detail: refusal }));
-    throw refusal;
-  }
-  return read(response).catch(lost("the response was cut off; the service or the network may be down"));
+  if (!response.ok) throw await refusalOf(response);
+  return response;
 }
 
 /** What no response came to, unless the page itself gave up on it. */
@@ -112,16 +112,10 @@ function lost(message) {
   };
 }
 
-/** The token from the address, where it is then removed, or from this tab's storage. */
-function initialToken() {
+/** Sign in with the token in the address, if there is one, and remove it there. */
+async function signInFromAddress() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
-  try {
-    if (given) {
-      sessionStorage.setItem(TOKEN, given);
-      history.replaceState(null, "", location.pathname + location.search);
-    }
-    return given ?? sessionStorage.getItem(TOKEN);
-  } catch {
-    return given;
-  }
+  if (!given) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  await request("/v1/session", { method: "POST", headers: { Authorization: `Bearer ${given}` } });
 }

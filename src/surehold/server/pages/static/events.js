@@ -1,6 +1,6 @@
-// The service's events as they happen, read from a streaming fetch: EventSource cannot send a token.
+// The service's events as they happen, read from a streaming fetch: EventSource does not say why it was refused.
 
-import { credentials, refusalOf } from "./api.js";
+import { refusalOf } from "./api.js";
 import { ROOT } from "./dom.js";
 
 const SOONEST = 500;
@@ -33,7 +33,7 @@ export function follow(onStatus, onState) {
       };
       try {
         alive();
-        const headers = { Accept: "text/event-stream", ...credentials() };
+        const headers = { Accept: "text/event-stream" };
         const response = await fetch(`${ROOT}/v1/events`, { headers, cache: "no-store", signal: controller.signal });
         if (!response.ok) throw await refusalOf(response);
         attempt = 0;

@@ -1,21 +1,23 @@
 // The shell: signs the user in, shows the view that the address names, and follows the service's events.
 
 import * as answer from "./answer.js";
-import { get, hasToken, signIn } from "./api.js";
+import { get, signOut } from "./api.js";
 import * as ask from "./ask.js";
 import * as developers from "./developers.js";
 import { ROOT, fill, h } from "./dom.js";
 import { follow } from "./events.js";
 import * as explore from "./explore.js";
+import { moment } from "./formatting.js";
 import * as lab from "./lab.js";
 import * as missing from "./missing.js";
 import * as overview from "./overview.js";
 import { refusalBox, showLoading } from "./parts.js";
 import { showSignIn } from "./signin.js";
 import { isSurprise } from "./surprise.js";
+import * as tokens from "./tokens.js";
 import * as transcript from "./transcript.js";
 
-const VIEWS = { "/": overview, "/ask": ask, "/transcript": transcript, "/answer": answer, "/explore": explore, "/lab": lab, "/developers": developers };
+const VIEWS = { "/": overview, "/ask": ask, "/transcript": transcript, "/answer": answer, "/explore": explore, "/lab": lab, "/tokens": tokens, "/developers": developers };
 const QUIET = 400; // ms between two updates, however many events arrive
 const SLOW = 300; // ms after which a view that is not there yet says so
 
@@ -32,6 +34,7 @@ async function start() {
     [state.me, state.status] = await Promise.all([get("/v1/me"), get("/v1/status")]);
   } catch (refusal) {
     if (refusal.status === 401) return; // the sign-in form is already shown
+    if (refusal.status === 404) return onDenied(refusal); // signed in, but not for this dataset
     fill(root, h("h1", { tabindex: "-1" }, "Surehold"), refusalBox(refusal, start));
     connect(refusal.isLost); // start over once the service is back
     return;
@@ -106,8 +109,14 @@ async function route() {
   state.path = path;
   const page = h("div", { class: "view" });
   const view = new shown.View(page, { url, me: state.me, status: state.status, go, twin });
-  await view.start();
-  clearTimeout(slow);
+  try {
+    await view.start();
+  } catch (refusal) {
+    if (refusal.status === 401) return null; // signed out in another tab; the form is already shown
+    throw refusal;
+  } finally {
+    clearTimeout(slow);
+  }
   if (turn !== state.turn) return view.leave?.(); // the user has moved on
   state.view = view;
   fill(root, page);
@@ -119,7 +128,7 @@ function hiddenViews() {
   const isCustodian = state.me.role === "custodian";
   const plans = !isSurprise(state.status) && (isCustodian || state.me.token === null);
   const isAppender = state.me.role === "appender";
-  return [!plans && "/explore", !isCustodian && "/lab", ...(isAppender ? ["/ask", "/transcript", "/answer"] : [])].filter(Boolean);
+  return [!plans && "/explore", ...(isCustodian ? [] : ["/lab", "/tokens"]), ...(isAppender ? ["/ask", "/transcript", "/answer"] : [])].filter(Boolean);
 }
 
 /** The view that an address below `root` names; null if it is none of this page's. */
@@ -145,9 +154,9 @@ function twin(path) {
 }
 
 function drawWho() {
-  const { analyst, role, expires } = state.me;
-  const until = expires ? `, token valid until ${new Date(expires).toLocaleDateString()}` : "";
-  const leave = hasToken() && h("button", { type: "button", class: "quiet", onclick: () => { signIn(null); start(); } }, "Sign out");
+  const { analyst, role, expires, token } = state.me;
+  const until = expires ? `, until ${moment(expires)}` : "";
+  const leave = token && h("button", { type: "button", class: "quiet", onclick: () => signOut().then(start) }, "Sign out");
   fill(document.getElementById("who"), `Signed in as ${analyst} (${role}${until}). `, leave);
 }
 
@@ -155,8 +164,6 @@ function drawWho() {
 function onDenied(refusal) {
   if (state.isOut) return;
   state.isOut = true;
-  const wasTried = hasToken();
-  signIn(null);
   state.stop?.();
   state.view?.leave?.();
   Object.assign(state, { view: null, stop: null, turn: state.turn + 1 });
@@ -164,7 +171,7 @@ function onDenied(refusal) {
   connection.textContent = "signed out";
   fill(document.getElementById("who"));
   document.title = "Sign in · Surehold";
-  showSignIn(root, wasTried ? refusal : null, start);
+  showSignIn(root, refusal, start);
 }
 
 addEventListener("surehold-denied", (event) => onDenied(event.detail));
