@@ -70,6 +70,21 @@ def test_an_older_copy_is_refused_if_a_newer_head_is_known_and_else_explained(cl
         sh.open(clinic.path)
 
 
+def test_a_backup_put_in_the_place_of_an_open_dataset_is_not_answered_past(clinic, tmp_path):
+    """The open one would go on writing into files that nobody finds any more."""
+    backup(clinic.path, tmp_path / "copy")
+    repair_witness(tmp_path / "copy", None)
+    shutil.rmtree(clinic.path)
+    with pytest.raises(sh.StorageFailed):
+        clinic.session().ask("age > 66")
+    shutil.copytree(tmp_path / "copy", clinic.path)
+    with pytest.raises(sh.StorageFailed, match="removed or replaced"):
+        clinic.session().ask("age > 67")
+    with sh.open(clinic.path) as restored:
+        assert restored.status().answers == 1
+        assert restored.session().ask("age > 66").recorded is False
+
+
 def test_a_dataset_that_is_written_meanwhile_is_copied_as_of_one_moment(clinic, tmp_path):
     over, asked, failed = threading.Event(), [], []
 

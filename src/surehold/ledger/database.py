@@ -44,6 +44,7 @@ class Database:
         self._lock_path = path.with_name(LOCK)
         with _storage_errors("opening the ledger"):
             self._connection = _connect(path, reading)
+            self._file = _identity(path)
             try:
                 if not reading:
                     self._migrate()
@@ -114,6 +115,7 @@ class Database:
         """
         self.check_process()
         with span("commit"), self.lock, _storage_errors(_WRITING), self._exclusive():
+            self._check_file()
             self._connection.execute("BEGIN IMMEDIATE")
             is_over = False
             try:
@@ -157,6 +159,7 @@ class Database:
         """Forget what this connection knows of the file, which may not be what the disk has."""
         self.check_process()
         with self.lock, _storage_errors("opening the ledger"), self._exclusive():
+            self._check_file()
             self._connection.close()
             self._connection = _connect(self._path, self._reading)
 
@@ -220,6 +223,13 @@ class Database:
             reason = "it was opened by another process, from which this one was forked"
             raise StorageFailed("using the ledger", reason, "open the dataset in this process")
 
+    def _check_file(self) -> None:
+        """What is written into a file that was removed, or replaced by a backup, would be lost."""
+        if _identity(self._path) != self._file:
+            reason = "its file was removed or replaced while it was open"
+            hint = "nothing was kept; open the dataset again, or restart the service"
+            raise StorageFailed(_WRITING, reason, hint)
+
     def _write(self, statement: str, *rows: Sequence[Any]) -> None:
         """Within :meth:`writing`, which sees to errors: run a statement once for each row."""
         self._connection.executemany(statement, rows)
@@ -239,6 +249,14 @@ class Database:
 
     def _count(self, table: str) -> int:
         return int(self._value(f"SELECT count(*) FROM {table}"))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Tell a file from any other, even of the same name; None if there is none."""
+    with contextlib.suppress(FileNotFoundError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return None
 
 
 def _connect(path: Path, reading: bool = False) -> sqlite3.Connection:
