@@ -187,7 +187,7 @@ class Ledger(View):
         """Write what ``body`` adds to a draft, as :meth:`writing` does; return what it returns.
 
         Steps of threads that come at the same moment are one transaction, with one wait for the
-        disk. Each is all or nothing: one that fails undoes only itself. None is told before the
+        disk. Each is all or nothing: one that fails undoes only itself. None is answered before the
         commit, and if that fails, all are. The body may run in another thread.
         """
         self._writer.check_process()  # a fork has none of the threads that it would wait for
