@@ -1,7 +1,6 @@
 """States of a dataset and of a caller, each provoked: what the page says, and how soon."""
 
 import re
-import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,7 +11,7 @@ import surehold as sh
 from surehold.server.tokens import TokenBook
 
 STATIC = Path(sh.__file__).parent / "server" / "pages" / "static"
-SOON = 1.0  # second from the first byte to the first content
+SOON = 1.0  # second of the page's own work until the first content
 
 
 @pytest.fixture
@@ -75,20 +74,24 @@ def test_each_role_has_the_views_of_its_jobs(signed_in, role):
     expect(page.get_by_role("link", name="Ask a question")).to_have_count(int(role != "viewer"))
 
 
-def test_content_comes_within_a_second_of_the_first_byte_and_outlines_before(clinic, open_page):
-    """Without a network's delays; with them the outline is in the first byte's response."""
-    seconds = []
+def test_content_takes_less_than_a_second_and_outlines_come_before(clinic, open_page):
+    """Of the processor, whatever else the machine does; the outline is in the first response."""
     for path, content in (("/", ".story b"), ("/ask", ".built select"), ("/transcript", "ol li")):
         page = open_page(clinic.url, go=False)
+        browser = page.context.new_cdp_session(page)
+        browser.send("Performance.enable", {"timeDomain": "threadTicks"})
         page.goto(clinic.url + path, wait_until="commit")
-        began = time.monotonic()
         page.locator(content).first.wait_for()
-        seconds.append(time.monotonic() - began)
-    assert min(seconds) < SOON  # on a busy machine the others may have waited for their turn
+        found = browser.send("Performance.getMetrics")["metrics"]
+        [seconds] = [one["value"] for one in found if one["name"] == "TaskDuration"]
+        assert 0.0 < seconds < SOON, path
+    kept = []
     page = open_page(clinic.url, go=False)
-    page.route("**/v1/me", lambda route: (page.wait_for_timeout(300), route.continue_()))
-    page.goto(clinic.url, wait_until="commit")
+    page.route("**/v1/me", lambda route: kept.append(route))
+    with page.expect_request("**/v1/me"):
+        page.goto(clinic.url, wait_until="commit")
     expect(page.locator(".skeleton").first).to_be_visible()
+    kept.pop().continue_()
     page.locator(".story b").first.wait_for()
 
 
@@ -99,7 +102,7 @@ def test_a_view_that_takes_long_says_so(clinic, open_page):
     page.route("**/v1/transcript?*", lambda route: kept.append(route))
     page.get_by_role("link", name="Transcript", exact=True).click()
     expect(page.locator("main > .skeleton")).to_be_visible()
-    kept[0].continue_()
+    kept.pop().continue_()
     expect(page.locator("ol.answers li").first).to_be_visible()
 
 

@@ -126,7 +126,7 @@ export function historyChart(history, chosen, wide, tall) {
   const [first, last] = [Math.min(...rounds), Math.max(...rounds)];
   const span = last - first || last;
   const marked = points.length <= 60 ? points : points.slice(-1);
-  const isLow = gates[0] < (domain[0] + domain[1]) / 2;
+  const isBelow = points.at(-1).value > gates[0]; // the words, so that they are not under the line
   return plot(wide, tall, {
     marginLeft: 52,
     marginRight: 14,
@@ -139,7 +139,7 @@ export function historyChart(history, chosen, wide, tall) {
         : Plot.ruleX(points, { x: "round", y1: "low", y2: "high", stroke: "var(--holds)", strokeWidth: 7, strokeOpacity: 0.35 }),
       Plot.lineY(points, { x: "round", y: "value", stroke: "var(--holds)", strokeWidth: 2 }),
       Plot.ruleY(gates, { stroke: "var(--text)", strokeDasharray: "5 4" }),
-      Plot.text(gates, { y: (d) => d, text: () => display.gate, frameAnchor: "right", textAnchor: "end", dy: isLow ? 11 : -8, fill: "var(--muted)", stroke: "var(--ground)", strokeWidth: 4 }),
+      Plot.text(gates, { y: (d) => d, text: () => display.gate, frameAnchor: "right", textAnchor: "end", dy: isBelow ? 11 : -8, fill: "var(--muted)", stroke: "var(--ground)", strokeWidth: 4 }),
       Plot.dot(points.filter((point) => point.entry === chosen), { x: "round", y: "value", r: 9, stroke: "var(--holds)", strokeWidth: 1.5 }),
       Plot.dot(marked, { x: "round", y: "value", symbol: (d) => LOOKS[d.look].symbol, r: (d) => (d === points.at(-1) ? 4.5 : 3), fill: (d) => (LOOKS[d.look].symbol === "times" ? "none" : LOOKS[d.look].colour), stroke: (d) => LOOKS[d.look].colour }),
       Plot.tip(points, Plot.pointerX({ x: "round", y: "value", title: "text", maxRadius: 60, fill: "var(--raised)", stroke: "var(--line)", lineWidth: 18 })),
