@@ -208,7 +208,7 @@ def show_leaderboard(board: Leaderboard, as_json: bool) -> None:
         f"{board.title} · {board.metric} of {board.target} ({better} is better), "
         f"{several(board.round, 'record')}, steps of {board.step:g}"
     )
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="")
     for name in ("rank", "name", board.metric, "interval", "over the one before"):
         table.add_column(name, overflow="fold")
     for one in board.ranked:

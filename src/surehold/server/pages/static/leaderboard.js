@@ -1,12 +1,12 @@
 // The leaderboard: ranks with their intervals, progress, and how to submit.
 
-import { get, hasToken, signIn } from "./api.js";
+import { get } from "./api.js";
 import { figure, progressChart } from "./charts.js";
 import { ROOT, fill, h, scroller, table } from "./dom.js";
 import { count, moment, several } from "./formatting.js";
 import { strip } from "./marks.js";
 import { refusalBox, showLoading } from "./parts.js";
-import { showSignIn } from "./signin.js";
+import { refusalHere, showSignIn } from "./signin.js";
 
 const root = document.getElementById("main");
 
@@ -81,7 +81,7 @@ function progress(board) {
     note: "The best so far, with its interval. A tick below is a submission that was not better.",
     label: `The best of ${several(board.submissions.length, "submission")}`,
     draw: (wide) => progressChart(board.submissions, wide),
-    rows: scroller("Submissions", table("All submissions", ["Number#", "Name", "Score#", "Outcome", "Time"], rows)),
+    rows: () => scroller("Submissions", table("All submissions", ["Number#", "Name", "Score#", "Outcome", "Time"], rows)),
     tall: 260,
   });
 }
@@ -109,10 +109,8 @@ function howTo({ id, daily, round }) {
   );
 }
 
-addEventListener("surehold-denied", (event) => {
-  const wasTried = hasToken();
-  signIn(null);
-  showSignIn(root, wasTried ? event.detail : null, start);
-});
+addEventListener("surehold-denied", (event) => showSignIn(root, event.detail, start));
 
-start();
+const refused = refusalHere();
+if (refused) showSignIn(root, refused, start);
+else start();
