@@ -32,12 +32,6 @@ class SureholdError(Exception):
         return _restored, (type(self), self.args, self.__dict__)
 
 
-class Found(str):
-    """What is wrong, in words that follow "but": a value would be quoted, and follow "but is"."""
-
-    __slots__ = ()
-
-
 class InvalidInput(SureholdError, ValueError):
     """The caller gave an invalid argument.
 
@@ -53,7 +47,7 @@ class InvalidInput(SureholdError, ValueError):
         self.got = got
         self.hint = hint
         tail = f"; {hint}" if hint else ""
-        found = got if isinstance(got, Found) else f"is {got!r}"
+        found = getattr(got, "found", f"is {got!r}")  # formatting.Found brings its verb
         super().__init__(f"{parameter} must be {required}, but {found}{tail}")
 
 

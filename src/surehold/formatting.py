@@ -172,3 +172,19 @@ def shorten(text: str, most: int = 40) -> str:
 
 def _trim(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+class Found(str):
+    """What is wrong, in words that follow "but" in an error; a value would follow "but is".
+
+    >>> from surehold.errors import InvalidInput
+    >>> print(InvalidInput("the table", "a table with an id", Found("has none")))
+    the table must be a table with an id, but has none
+    """
+
+    __slots__ = ()
+
+    @property
+    def found(self) -> str:
+        """The words."""
+        return str(self)

@@ -14,8 +14,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from surehold.data.frames import compact
-from surehold.errors import Found, InvalidInput
-from surehold.formatting import several
+from surehold.errors import InvalidInput
+from surehold.formatting import Found, several
 
 Records: TypeAlias = Callable[[], pl.DataFrame]
 Positions: TypeAlias = NDArray[np.integer[Any]]

@@ -11,8 +11,8 @@ import polars as pl
 from surehold.data.content_hash import ContentHash
 from surehold.data.json_lines import json_schema
 from surehold.data.sources import as_frame, batches, sampled_schema
-from surehold.errors import Found, InvalidInput
-from surehold.formatting import several
+from surehold.errors import InvalidInput
+from surehold.formatting import Found, several
 from surehold.queries import Schema
 
 MOST_ROWS = 100_000_000

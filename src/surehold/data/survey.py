@@ -18,8 +18,8 @@ from surehold.data.file_formats import Dialect, FileFormat
 from surehold.data.sample_checks import doubts, has_decimal_commas
 from surehold.data.sources import as_frame, batches, sampled_schema
 from surehold.display import Shown
-from surehold.errors import Found, InvalidInput
-from surehold.formatting import several
+from surehold.errors import InvalidInput
+from surehold.formatting import Found, several
 from surehold.queries import ColumnType, Schema
 
 _ID = re.compile(r"(?i:(.*[_. -])?(id|uuid|guid|key))|.*[a-z0-9](Id|ID|Uuid|UUID)")

@@ -9,7 +9,8 @@ from math import floor
 from typing import Any
 
 from surehold.checks import SMALLEST_BETA, check_fraction, check_whole
-from surehold.errors import Found, InvalidInput, NotReady
+from surehold.errors import InvalidInput, NotReady
+from surehold.formatting import Found
 from surehold.ledger.filter import Filter, RecordFilter
 from surehold.ledger.policy import Rules
 from surehold.ledger.tables import RoundTotals, Spent

@@ -11,8 +11,8 @@ from typing import Self
 
 from surehold.checks import check_number, check_text
 from surehold.display import Shown
-from surehold.errors import Found, InvalidInput
-from surehold.formatting import several
+from surehold.errors import InvalidInput
+from surehold.formatting import Found, several
 from surehold.queries.base import Query
 from surehold.queries.derived import Gate, gate
 from surehold.queries.lexer import LONGEST_QUERY

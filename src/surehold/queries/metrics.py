@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from surehold.errors import Found, InvalidInput
+from surehold.errors import InvalidInput
+from surehold.formatting import Found
 from surehold.queries.auc import auc
 from surehold.queries.base import Query
 from surehold.queries.cells import histogram

@@ -22,6 +22,7 @@ from surehold.data.sources import sampled_schema
 from surehold.data.statistics import Statistic
 from surehold.data.table_store import KeptTable
 from surehold.errors import InvalidInput, LedgerCorrupt, RequestRefused, StorageFailed
+from surehold.formatting import Found
 from surehold.ledger.ledger import FILE, WITNESS, Ledger
 from surehold.ledger.policy import Policy, Rules
 from surehold.ledger.replay import replay
@@ -402,10 +403,8 @@ def _rules_of(
 ) -> Rules:
     """The guard that a custodian asks for; it loads SciPy, which opening need not."""
     if (plan is None) == (beta is None):
-        required = "given by one of plan (noise) and beta (surprise)"
-        got = "neither" if plan is None else "both"
-        hint = "beta=0.05, or --beta 0.05, makes a dataset with the surprise guard, without a plan"
-        raise InvalidInput("the guard", required, got, hint)
+        got = Found("neither is given" if plan is None else "both are given")
+        raise InvalidInput("the guard", "given by plan (noise) or by beta (surprise: 0.05)", got)
     if plan is None:
         from surehold.ledger.surprise_policy import SurprisePolicy
 
@@ -463,8 +462,8 @@ def _schema_of(
     if like is None:
         written.check_no_dialect()
         if columns is None:
-            required = "given, by name and type, or else by a file or table like which records come"
-            raise InvalidInput("columns", required, None, "like=, or --like or --column")
+            required = "given by name and type (--column), or by a file or table (--like)"
+            raise InvalidInput("columns", required, Found("are missing"))
         return Schema.of(columns, id)
     return Schema.of(sampled_schema(like, written, columns).to_dict(), id)
 

@@ -25,8 +25,8 @@ from surehold.data.ids import count_repeated
 from surehold.data.json_lines import json_schema
 from surehold.data.sources import as_frame, batches, sampled_schema
 from surehold.display import Shown
-from surehold.errors import Found, InvalidInput, StorageFailed, WrongGuard
-from surehold.formatting import bits, several
+from surehold.errors import InvalidInput, StorageFailed, WrongGuard
+from surehold.formatting import Found, bits, several
 from surehold.ledger.draft import Draft
 from surehold.queries import ColumnType, Schema
 from surehold.session.dataset import Dataset, build, check_vacant
