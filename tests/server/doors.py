@@ -107,11 +107,11 @@ ADDRESSES = {
     "/v1/tokens/{id}": "/v1/tokens/000000000000",
 }
 MISSING = {
-    ("DELETE", "/v1/tokens/{id}"),
+    *(("DELETE", path) for path in ("/v1/tokens/{id}", "/v1/session", "/v1/lab")),
     ("GET", "/v1/leaderboard"),
     ("POST", "/v1/leaderboard/submissions"),
 }
-"""What responds with 404, as there is no such token, and no leaderboard."""
+"""What responds with 404: there is no such token, no session, no run of the lab, no leaderboard."""
 WITHOUT_IDS = ("POST", "/v1/leaderboard")
 """What needs records with an id."""
 GUARDED = sorted(key for key, role in TABLE.items() if role is not None)
