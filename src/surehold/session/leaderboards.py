@@ -88,7 +88,7 @@ class Submission(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Leaderboard(Shown):
-    """A board: its question, and all submissions in order, of which no one else sees predictions.
+    """A board: its question, and all submissions in order, without their predictions.
 
     ``metric`` of ``target`` over the first ``round`` records. ``daily`` is the most submissions of
     one analyst in a day. All intervals and ranks hold together with probability 1 - ``beta``.

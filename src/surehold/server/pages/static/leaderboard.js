@@ -105,7 +105,7 @@ function howTo({ id, daily, round }) {
     h("h2", {}, "How to submit"),
     h("p", {}, "Send a table with the column ", h("code", {}, id), ` and one with your predictions: a row for each of the ${several(round, "record")}. A prediction that is missing counts as wrong.`),
     h("pre", { tabindex: "0", "aria-label": "The command" }, command),
-    h("p", {}, `You need a token, and can submit ${several(daily, "time")} a day (UTC). The same predictions again are free. Nobody but you and the custodian sees them.`),
+    h("p", {}, `You need a token, and can submit ${several(daily, "time")} a day (UTC). The same predictions again are free. This board never shows them.`),
   );
 }
 
