@@ -69,7 +69,12 @@ def test_an_appender_sees_what_they_may_and_no_error(signed_in):
 @pytest.mark.parametrize("role", ["viewer", "analyst", "custodian"])
 def test_each_role_has_the_views_of_its_jobs(signed_in, role):
     _, page = signed_in(role)
-    views = ["Home", "Ask", "Transcript", *(["Plan", "Lab"] if role == "custodian" else [])]
+    views = [
+        "Home",
+        "Ask",
+        "Transcript",
+        *(["Plan", "Lab", "Tokens"] if role == "custodian" else []),
+    ]
     expect(page.locator("header nav a:visible")).to_have_text(views)
     expect(page.get_by_role("link", name="Ask a question")).to_have_count(int(role != "viewer"))
 
