@@ -8,6 +8,7 @@ import { refusalBox } from "./parts.js";
 const ROLES = {
   analyst: "analyst: asks",
   viewer: "viewer: only reads",
+  submitter: "submitter: only submits to the leaderboard",
   appender: "appender: only appends records",
   custodian: "custodian: all this, and manages tokens",
 };
