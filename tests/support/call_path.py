@@ -15,7 +15,7 @@ import surehold
 _SOURCE = str(Path(surehold.__file__).parent)
 DETAILED = frozenset({"agents", "cli", "server", "session"})
 """Rooms in which a call from one module into another is a hop as well."""
-QUIET = frozenset({"checks", "display", "errors", "files", "formatting", "locks"})
+QUIET = frozenset({"checks", "display", "errors", "files", "formatting", "locks", "spans"})
 """Rooms that all others use, for words and files: calls into them are no hops."""
 
 

@@ -15,7 +15,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import surehold as sh
 from surehold.cli import console
-from surehold.cli.decide import GATE_CODES, _parse_label
+from surehold.cli.decide import GATE_CODES
+from surehold.cli.types import parse_label
 from surehold.queries.query_text import READERS
 
 COUNT = 3_000
@@ -284,12 +285,12 @@ def test_texts_as_labels(run, clinic, models):
 
 
 def test_labels_are_read_as_they_are_meant():
-    found = {text: _parse_label(text) for text in ("1", "-2", "2.5", "true", "false", "a b", "nan")}
+    found = {text: parse_label(text) for text in ("1", "-2", "2.5", "true", "false", "a b", "nan")}
     assert found == {
         "1": 1, "-2": -2, "2.5": 2.5, "true": True, "false": False, "a b": "a b", "nan": "nan",
     }  # fmt: skip
     assert [type(value) for value in found.values()][:4] == [int, int, float, bool]
-    assert [_parse_label(text) for text in ("inf", "1_0", "1e5", "+1", "")] == [
+    assert [parse_label(text) for text in ("inf", "1_0", "1e5", "+1", "")] == [
         "inf", "1_0", "1e5", "+1", ""]  # fmt: skip
 
 

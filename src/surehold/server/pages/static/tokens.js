@@ -138,7 +138,7 @@ function field(label, input, help = null) {
 
 function limitOf({ limit, unit }) {
   if (limit === null) return null;
-  return unit === "bits" ? `up to ${limit} bits` : `up to ${+(100 * limit).toPrecision(4)}% of the budget`;
+  return `up to ${limit} ${unit === "bits" ? "bits" : "of the budget"}`;
 }
 
 function shownOnce({ analyst, role }, text) {
