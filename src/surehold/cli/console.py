@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from surehold.cli import plan_lines
 from surehold.formatting import bits, budget, count, duration, percent, several, width
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     )
 
 _BAR = 20
-_FEW = 8  # rounds and columns listed
+_FEW = 8  # columns and submissions listed
 _SOME = 10  # steps done before the time left is estimated,
 _LONG = 20.0  # or seconds passed
 _VERDICT_STYLES = {"pass": "green", "fail": "bold red", "undecided": "yellow"}
@@ -65,13 +66,13 @@ def show_plan(plan: Plan) -> None:
     """Print a plan."""
     _show(f"[bold]Plan[/bold] · certificate [bold]{plan.certificate}[/bold] ({plan.theorem})")
     grid = _grid()
-    grid.add_row("Data", _data_line(plan))
-    grid.add_row("Queries", _queries_line(plan))
+    grid.add_row("Data", plan_lines.data(plan))
+    grid.add_row("Queries", plan_lines.queries(plan))
     if plan.batches is not None and plan.batches > 1:
-        grid.add_row("Rounds", _rounds_line(plan))
+        grid.add_row("Rounds", plan_lines.rounds(plan))
     grid.add_row(
         "Any fraction",
-        f"{_width_line(plan)}; all hold together with probability {percent(plan.beta)}",
+        f"{plan_lines.width(plan)}; all hold together with probability {percent(plan.beta)}",
     )
     grid.add_row("Made up of", " + ".join(f"{v:.4g} {name}" for name, v in plan.terms.items()))
     if plan.sigma is not None:
@@ -467,42 +468,3 @@ def _escaped(text: str) -> str:
     from rich.markup import escape
 
     return escape(text)
-
-
-def _data_line(plan: Plan) -> str:
-    if plan.n0 == plan.n:
-        return f"{count(plan.n)} records, not growing"
-    if plan.batches == 1:
-        return f"{count(plan.n)} records; all queries are asked at the end"
-    return f"grows from {count(plan.n0)} to {count(plan.n)} records"
-
-
-def _width_line(plan: Plan) -> str:
-    if plan.rare is None:
-        return f"± {width(plan.width)}"
-    widest = plan.constants["offset"] + plan.constants["kappa"]
-    return f"± {width(plan.width)} near {plan.rare:g}, up to ± {width(widest)} elsewhere"
-
-
-def _rounds_line(plan: Plan) -> str:
-    schedule = plan.schedule()
-    assert schedule is not None
-    pairs = list(zip(schedule.rounds.tolist(), schedule.counts.tolist(), strict=True))
-    listed = "; ".join(f"{count(int(k))} at {count(t)}" for t, k in pairs[:_FEW])
-    return listed + (f"; ... to {count(pairs[-1][0])}" if len(pairs) > _FEW else "")
-
-
-def _queries_line(plan: Plan) -> str:
-    if plan.paces is not None and plan.n0 < plan.n:
-        return (
-            f"{count(plan.paces.evenly)} if asked evenly as the data grows, "
-            f"{count(plan.paces.at_n0)} if all at n0, {count(plan.paces.at_n)} if all at n"
-        )
-    if plan.batches is None:
-        return f"up to {count(plan.queries)}"
-    if plan.batches == 1:
-        return count(plan.queries)
-    if plan.queries < plan.batches:
-        number, batches = count(plan.queries), count(plan.batches)
-        return f"{number}, one in each of the first {number} of {batches} batches"
-    return f"{count(plan.queries)} in {count(plan.batches)} batches, evenly from n0 to n"

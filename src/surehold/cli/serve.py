@@ -7,7 +7,7 @@ import sys
 import threading
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -120,17 +120,7 @@ def serve(
     host: str,
     port: int,
     expose: bool,
-    base_path: str,
-    proxies: tuple[str, ...],
-    oidc: Path | None,
-    rate: float,
-    alert_url: str | None,
-    alert_at: tuple[float, ...],
-    alert_width: float | None,
-    alert_plain_http: bool,
-    most_append: int,
-    most_model: int,
-    no_fixed_time: bool,
+    **options: Any,
 ) -> None:
     """Serve datasets over HTTP, with a status page; callers never see a record.
 
@@ -150,12 +140,40 @@ def serve(
     """
     if None in map(find_spec, ("fastapi", "uvicorn", "prometheus_client")):
         raise MissingExtra("surehold serve", "serve")
+    from surehold.server.traces import traced
+
+    settings = _settings(**options)
+    if (not datasets) == (root is None):
+        required, got = "given as folders, or by --root", "both" if datasets else "neither"
+        raise InvalidInput("the datasets", required, got)
+    with traced():
+        if len(datasets) == 1:
+            _serve_one(datasets[0], host, port, expose, settings)
+        else:
+            _serve_several(datasets, root, host, port, expose, settings)
+    exit_now()
+
+
+def _settings(
+    *,
+    base_path: str,
+    proxies: tuple[str, ...],
+    oidc: Path | None,
+    rate: float,
+    alert_url: str | None,
+    alert_at: tuple[float, ...],
+    alert_width: float | None,
+    alert_plain_http: bool,
+    most_append: int,
+    most_model: int,
+    no_fixed_time: bool,
+) -> Settings:
+    """Check the options of the service."""
     from surehold.server.addresses import check_alert_url, check_proxies
     from surehold.server.dispatch import check_base_path
     from surehold.server.settings import MEGABYTE, Settings
-    from surehold.server.traces import traced
 
-    settings = Settings(
+    return Settings(
         rate=check_positive("--rate", rate, 1e6),
         append_bytes=check_whole("--most-append", most_append, 1) * MEGABYTE,
         model_bytes=check_whole("--most-model", most_model, 1) * MEGABYTE,
@@ -167,15 +185,6 @@ def serve(
         alert_width=None if alert_width is None else check_positive("--alert-width", alert_width),
         oidc=None if oidc is None else _read_oidc(oidc),
     )
-    if (not datasets) == (root is None):
-        required, got = "given as folders, or by --root", "both" if datasets else "neither"
-        raise InvalidInput("the datasets", required, got)
-    with traced():
-        if len(datasets) == 1:
-            _serve_one(datasets[0], host, port, expose, settings)
-        else:
-            _serve_several(datasets, root, host, port, expose, settings)
-    exit_now()
 
 
 def _read_oidc(path: Path) -> Oidc:

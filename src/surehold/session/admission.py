@@ -42,6 +42,15 @@ class Step(NamedTuple):
 class Admission:
     """Decides for one analyst, who may have a limit within the budget of all."""
 
+    @staticmethod
+    def of(ledger: Ledger, analyst: str, limit: float | None) -> Admission:
+        """Return the admission that the guard of a dataset has."""
+        if ledger.rules.guard == "noise":
+            return Admission(ledger, analyst, limit)
+        from surehold.session.surprise_admission import SurpriseAdmission  # loads SciPy
+
+        return SurpriseAdmission(ledger, analyst, limit)
+
     def __init__(self, ledger: Ledger, analyst: str, limit: float | None) -> None:
         self._ledger, self._analyst = ledger, analyst
         self._most = None if limit is None else _share(limit, ledger)

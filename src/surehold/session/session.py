@@ -58,7 +58,7 @@ class Session(Overview):
         self._ledger = ledger
         self._data = data
         self.analyst = check_text("analyst", analyst)
-        self._admission: Admission = _admission(ledger, self.analyst, limit)
+        self._admission = Admission.of(ledger, self.analyst, limit)
         self._evaluator = Evaluator(
             data,
             ledger,
@@ -474,10 +474,9 @@ class Session(Overview):
         """Keep the answers to what is due, which are charged now if they were not before."""
         answers = {}
         for asked, question in due.items():
-            body = drawn[asked]
-            values = {**self._bill(question), **body}
+            values = {**self._bill(question), **drawn[asked]}
             if isinstance(question.query, Select):
-                values["name"] = question.query.names[body["chosen"]]
+                values["name"] = question.query.names[values["chosen"]]
             charge = charges.get(asked)
             answers[asked] = draft.add_answer(values, question.form, asked[1], charge, key)
         return answers
@@ -492,14 +491,6 @@ class Session(Overview):
             is_new = new.pop(asked, None) is not None
             results.append(result_of(entry, self._ledger, recorded=not is_new))
         return results
-
-
-def _admission(ledger: Ledger, analyst: str, limit: float | None) -> Admission:
-    if ledger.rules.guard == "noise":
-        return Admission(ledger, analyst, limit)
-    from surehold.session.surprise_admission import SurpriseAdmission  # loads SciPy
-
-    return SurpriseAdmission(ledger, analyst, limit)
 
 
 def _rename(result: Result, query: Query) -> Result:
