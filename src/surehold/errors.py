@@ -47,7 +47,7 @@ class InvalidInput(SureholdError, ValueError):
         self.got = got
         self.hint = hint
         tail = f"; {hint}" if hint else ""
-        found = getattr(got, "found", f"is {got!r}")  # formatting.Found brings its verb
+        found = getattr(got, "found", f"is {got!r}")  # formatting.Finding brings its verb
         super().__init__(f"{parameter} must be {required}, but {found}{tail}")
 
 

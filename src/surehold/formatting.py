@@ -174,11 +174,11 @@ def _trim(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-class Found(str):
+class Finding(str):
     """What is wrong, in words that follow "but" in an error; a value would follow "but is".
 
     >>> from surehold.errors import InvalidInput
-    >>> print(InvalidInput("the table", "a table with an id", Found("has none")))
+    >>> print(InvalidInput("the table", "a table with an id", Finding("has none")))
     the table must be a table with an id, but has none
     """
 

@@ -28,7 +28,7 @@ from surehold.agents.arguments import (
 from surehold.agents.guest import Guest
 from surehold.display import Shown
 from surehold.errors import InvalidInput
-from surehold.formatting import Found
+from surehold.formatting import Finding
 from surehold.queries import Dashboard, Query
 from surehold.queries.metrics import MetricName, score_table
 from surehold.queries.selection import USUAL_PRICE
@@ -251,7 +251,7 @@ class Register(Tool):
 
     def _run(self, guest: Guest) -> Outcome:
         if (self.queries is None) == (self.questions is None):
-            got = Found("neither is given" if self.queries is None else "both are given")
+            got = Finding("neither is given" if self.queries is None else "both are given")
             raise InvalidInput("register", "given one of queries and questions", got)
         asked: Any = self.queries
         if self.questions is not None:

@@ -12,7 +12,7 @@ from surehold.cli.ask import Asking, asking_options
 from surehold.cli.place import Place
 from surehold.cli.types import COUNT, HELP, NUMBER, PLACE, parse_label
 from surehold.errors import InvalidInput
-from surehold.formatting import Found
+from surehold.formatting import Finding
 
 GATE_CODES = {"pass": 0, "fail": 6, "undecided": 7}
 """The exit codes of `surehold gate`."""
@@ -62,7 +62,7 @@ def gate(
     from surehold import queries
 
     if (at_least is None) == (at_most is None):
-        got = Found("neither is given" if at_least is None else "both are given")
+        got = Finding("neither is given" if at_least is None else "both are given")
         raise InvalidInput("the gate", "given exactly one of --at-least and --at-most", got)
     asked = queries.gate(query, at_least=at_least, at_most=at_most)
     [verdict] = asking.ask(dataset, [asked])

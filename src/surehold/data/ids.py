@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from surehold.data.frames import compact
 from surehold.errors import InvalidInput
-from surehold.formatting import Found, several
+from surehold.formatting import Finding, several
 
 Records: TypeAlias = Callable[[], pl.DataFrame]
 Positions: TypeAlias = NDArray[np.integer[Any]]
@@ -80,7 +80,7 @@ class IdFilter:
             "out, or change them in a successor (surehold succeed)"
         )
         required = "of new ids, and known ones with the values that are kept"
-        raise InvalidInput("an append", required, Found(f"has {' and '.join(found)}"), hint)
+        raise InvalidInput("an append", required, Finding(f"has {' and '.join(found)}"), hint)
 
     def _drop(
         self,

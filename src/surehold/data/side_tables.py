@@ -12,7 +12,7 @@ from surehold.data.content_hash import ContentHash
 from surehold.data.json_lines import json_schema
 from surehold.data.sources import as_frame, batches, sampled_schema
 from surehold.errors import InvalidInput
-from surehold.formatting import Found, several
+from surehold.formatting import Finding, several
 from surehold.queries import Schema
 
 MOST_ROWS = 100_000_000
@@ -26,7 +26,7 @@ def id_of(records: Schema) -> str:
     if records.id is None:
         required = "created with an id column, so that tables can be brought"
         hint = "create it with --id NAME: a table says for each id what it holds"
-        raise InvalidInput("the dataset", required, Found("has none"), hint)
+        raise InvalidInput("the dataset", required, Finding("has none"), hint)
     return records.id
 
 
@@ -45,12 +45,12 @@ def read_table(source: Any, records: Schema) -> tuple[Schema, pl.DataFrame]:
     column = f"the column {id!r} of the side table"
     if missing := frame.get_column(id).null_count():
         raise InvalidInput(
-            column, "never missing", Found(f"is missing in {several(missing, 'row')}")
+            column, "never missing", Finding(f"is missing in {several(missing, 'row')}")
         )
     frame = frame.sort(id).rechunk()
     ids = frame.get_column(id)
     if twice := int((ids.slice(1) == ids.slice(0, len(ids) - 1)).sum()):
-        got = Found(f"repeats an id in {several(twice, 'row')}")
+        got = Finding(f"repeats an id in {several(twice, 'row')}")
         raise InvalidInput(column, "different in each row", got)
     return schema, frame
 
@@ -60,9 +60,9 @@ def _schema_of(source: Any, id: str, records: Schema) -> Schema:
     columns = (json_schema(source) if is_listed else sampled_schema(source, whole=True)).to_dict()
     if id not in columns:
         required = f"a table with the column {id!r}, which identifies the records of this dataset"
-        raise InvalidInput(_WHAT, required, Found(f"has only {', '.join(columns)}"))
+        raise InvalidInput(_WHAT, required, Finding(f"has only {', '.join(columns)}"))
     if len(columns) < 2:
-        raise InvalidInput(_WHAT, "a table with a column besides the id", Found(f"has only {id}"))
+        raise InvalidInput(_WHAT, "a table with a column besides the id", Finding(f"has only {id}"))
     columns[id] = records[id].value
     return Schema.of({name: columns[name] for name in (id, *sorted({*columns} - {id}))})
 

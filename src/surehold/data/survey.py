@@ -19,7 +19,7 @@ from surehold.data.sample_checks import doubts, has_decimal_commas
 from surehold.data.sources import as_frame, batches, sampled_schema
 from surehold.display import Shown
 from surehold.errors import InvalidInput
-from surehold.formatting import Found, several
+from surehold.formatting import Finding, several
 from surehold.queries import ColumnType, Schema
 
 _ID = re.compile(r"(?i:(.*[_. -])?(id|uuid|guid|key))|.*[a-z0-9](Id|ID|Uuid|UUID)")
@@ -62,7 +62,7 @@ def survey(
     dialect = written.of_file(path).dialect
     if dialect is not None and not has_header and is_record(header_of(path, dialect)):
         hint = "add a line with the names, or give --header if these are the names"
-        got = Found("looks like a record")
+        got = Finding("looks like a record")
         raise InvalidInput("the first line", "the names of the columns", got, hint)
     schema = sampled_schema(path, written, columns, whole=True)
     looked = _Look(schema)

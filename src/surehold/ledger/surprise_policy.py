@@ -10,7 +10,7 @@ from typing import Any
 
 from surehold.checks import SMALLEST_BETA, check_fraction, check_whole
 from surehold.errors import InvalidInput, NotReady
-from surehold.formatting import Found
+from surehold.formatting import Finding
 from surehold.ledger.filter import Filter, RecordFilter
 from surehold.ledger.policy import Rules
 from surehold.ledger.tables import RoundTotals, Spent
@@ -190,7 +190,7 @@ class SurprisePolicy(Rules):
         if self.limit is None:
             required = "limited in bits (create --limit), so that a part can be reserved"
             hint = "without a limit nobody can use up what another needs"
-            raise InvalidInput("the dataset", required, Found("has no limit"), hint)
+            raise InvalidInput("the dataset", required, Finding("has no limit"), hint)
         return Spent(units_of_bits(amount), 0)
 
     @property

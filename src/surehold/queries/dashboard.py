@@ -12,7 +12,7 @@ from typing import Self
 from surehold.checks import check_number, check_text
 from surehold.display import Shown
 from surehold.errors import InvalidInput
-from surehold.formatting import Found, several
+from surehold.formatting import Finding, several
 from surehold.queries.base import Query
 from surehold.queries.derived import Gate, gate
 from surehold.queries.lexer import LONGEST_QUERY
@@ -75,7 +75,7 @@ class NamedQuestion(Shown):
             raise InvalidInput("a key", f"one of {', '.join(_KEYS)}", unknown[0])
         for key in ("name", "question"):
             if key not in values:
-                raise InvalidInput(key, "given", Found("is missing"))
+                raise InvalidInput(key, "given", Finding("is missing"))
         given = {key: value for key, value in values.items() if key != "gate"}
         if values.get("gate") is not None:
             side, limit = _read_gate(values["gate"])
@@ -160,7 +160,7 @@ class Dashboard(Shown):
         listed = values.get("question")
         if unknown or not isinstance(listed, list):
             required = "made of tables [[question]], each with name and question"
-            raise InvalidInput(f"the dashboard {path}", required, unknown or Found("has none"))
+            raise InvalidInput(f"the dashboard {path}", required, unknown or Finding("has none"))
         return cls.of(listed, where)
 
     def __iter__(self) -> Iterator[NamedQuestion]:

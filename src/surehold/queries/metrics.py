@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from surehold.errors import InvalidInput
-from surehold.formatting import Found
+from surehold.formatting import Finding
 from surehold.queries.auc import auc
 from surehold.queries.base import Query
 from surehold.queries.cells import histogram
@@ -150,7 +150,7 @@ def _loss(of: Predictions, squared: bool) -> Query:
     if low is None or high is None:
         required = "given, as bounds at which prediction and target are cut off (--low, --high)"
         missing = "both are" if low is high else "low is" if low is None else "high is"
-        raise InvalidInput("low and high", required, Found(f"{missing} missing"))
+        raise InvalidInput("low and high", required, Finding(f"{missing} missing"))
     low, high = check_bounds(low, high)
     said, came = (
         f"least(greatest({one}, {number(low)}), {number(high)})"
@@ -214,4 +214,4 @@ def prediction_in(columns: Sequence[str]) -> str:
         if name in columns:
             return name
     required = f"one column of the table (--prediction), which has {', '.join(columns)}"
-    raise InvalidInput("the prediction", required, Found("none is named"))
+    raise InvalidInput("the prediction", required, Finding("none is named"))

@@ -13,7 +13,7 @@ from surehold import queries
 from surehold.checks import LONGEST_FRACTION
 from surehold.display import Shown
 from surehold.errors import InvalidInput
-from surehold.formatting import Found
+from surehold.formatting import Finding
 from surehold.planning import ComparisonRow
 from surehold.queries import Dashboard, Query
 from surehold.queries.dashboard import LONGEST_NAME, LONGEST_UNIT, MOST_QUESTIONS
@@ -274,7 +274,7 @@ class RegisterBody(WithTables):
     def build(self, dataset: Dataset) -> list[Query] | Dashboard:
         """Return what to register."""
         if (self.queries is None) == (self.questions is None):
-            got = Found("neither is given" if self.queries is None else "both are given")
+            got = Finding("neither is given" if self.queries is None else "both are given")
             raise InvalidInput("the body", "given one of queries and questions", got)
         if self.questions is not None:
             return Dashboard.of([one.model_dump() for one in self.questions])

@@ -22,7 +22,7 @@ from surehold.data.sources import sampled_schema
 from surehold.data.statistics import Statistic
 from surehold.data.table_store import KeptTable
 from surehold.errors import InvalidInput, LedgerCorrupt, RequestRefused, StorageFailed
-from surehold.formatting import Found
+from surehold.formatting import Finding
 from surehold.ledger.ledger import FILE, WITNESS, Ledger
 from surehold.ledger.policy import Policy, Rules
 from surehold.ledger.replay import replay
@@ -403,7 +403,7 @@ def _rules_of(
 ) -> Rules:
     """The guard that a custodian asks for; it loads SciPy, which opening need not."""
     if (plan is None) == (beta is None):
-        got = Found("neither is given" if plan is None else "both are given")
+        got = Finding("neither is given" if plan is None else "both are given")
         raise InvalidInput("the guard", "given by plan (noise) or by beta (surprise: 0.05)", got)
     if plan is None:
         from surehold.ledger.surprise_policy import SurprisePolicy
@@ -463,7 +463,7 @@ def _schema_of(
         written.check_no_dialect()
         if columns is None:
             required = "given by name and type (--column), or by a file or table (--like)"
-            raise InvalidInput("columns", required, Found("are missing"))
+            raise InvalidInput("columns", required, Finding("are missing"))
         return Schema.of(columns, id)
     return Schema.of(sampled_schema(like, written, columns).to_dict(), id)
 

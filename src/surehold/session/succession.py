@@ -26,7 +26,7 @@ from surehold.data.json_lines import json_schema
 from surehold.data.sources import as_frame, batches, sampled_schema
 from surehold.display import Shown
 from surehold.errors import InvalidInput, StorageFailed, WrongGuard
-from surehold.formatting import Found, bits, several
+from surehold.formatting import Finding, bits, several
 from surehold.ledger.draft import Draft
 from surehold.queries import ColumnType, Schema
 from surehold.session.dataset import Dataset, build, check_vacant
@@ -140,7 +140,7 @@ class _Wish:
             required = (
                 "given something to change: ids to erase, a column to add or to mend, or an id"
             )
-            raise InvalidInput("a successor", required, Found("nothing is"))
+            raise InvalidInput("a successor", required, Finding("nothing is"))
         check_vacant(target)
         making = _making(target)
         with contextlib.suppress(FileNotFoundError):
@@ -234,7 +234,7 @@ class _Wish:
         ids = pl.Series(_ids(self.erase, known.dtype == pl.Int64), dtype=known.dtype).unique()
         missing = int((~ids.is_in(known.implode())).sum())
         if missing:
-            got = Found(f"include {several(missing, 'id')} of no record")
+            got = Finding(f"include {several(missing, 'id')} of no record")
             raise InvalidInput("the ids to erase", "those of records", got, "nothing was changed")
         return compact(frame.filter(~known.is_in(ids.implode())))
 
@@ -249,7 +249,7 @@ class _Wish:
             seen = (json_schema(source) if is_listed else sampled_schema(source)).to_dict()
             if name not in seen:
                 required = f"in its source, beside {key!r}"
-                raise InvalidInput(f"the column {name!r}", required, Found("is missing"))
+                raise InvalidInput(f"the column {name!r}", required, Finding("is missing"))
             kind = seen[name]
         keyed = "int" if frame[key].dtype == pl.Int64 else "str"
         schema = Schema.of({key: keyed, name: kind}, key)
@@ -292,7 +292,7 @@ def _making(target: Path) -> Path:
 def _needed(id: str | None, what: str) -> str:
     if id is None:
         hint = "if a column identifies a record, name it: id=, or --id"
-        raise InvalidInput(what, "known by an id", Found("this dataset has none"), hint)
+        raise InvalidInput(what, "known by an id", Finding("this dataset has none"), hint)
     return id
 
 
