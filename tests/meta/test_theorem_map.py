@@ -109,7 +109,7 @@ def public_names() -> dict[str, object]:
     found: dict[str, object] = {}
     for module in _modules(surehold.theory):
         for name, thing in vars(module).items():
-            defined = inspect.isfunction(thing) or inspect.isclass(thing)
+            defined = inspect.isfunction(inspect.unwrap(thing)) or inspect.isclass(thing)
             if defined and thing.__module__ == module.__name__ and not name.startswith("_"):
                 found[f"{module.__name__}.{name}".removeprefix(THEORY)] = thing
     return found

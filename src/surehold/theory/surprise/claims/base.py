@@ -105,7 +105,7 @@ def rejects_at(statistic: Statistic, numerator: int, denominator: int, level: Le
 def is_last_accepted(
     statistic: Statistic, numerator: int, denominator: int, unit: float, level: Level
 ) -> bool:
-    """Whether it does not reject a fraction, and does what is a unit further from the mean.
+    """Whether it does not reject a fraction, as ``rejects_at`` has it, but does one unit further.
 
     One value can tell: beyond it a convex function lies above its tangent. False if that leaves it
     open.
