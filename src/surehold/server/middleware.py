@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-import secrets
 import time
+import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -45,7 +45,7 @@ class Front:
             return
         began, status = time.monotonic(), 0
         given = self._given(scope)
-        number = given.pop(_ID, None) or secrets.token_hex(8)
+        number = given.pop(_ID, None) or uuid.uuid4().hex[:16]
         REQUEST.set(number)
 
         async def send_noted(message: Message) -> None:

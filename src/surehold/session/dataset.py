@@ -30,9 +30,10 @@ from surehold.ledger.witness import Witness
 from surehold.mechanisms import NoiseSource, system_noise
 from surehold.planning import Plan
 from surehold.queries import Query, Schema
+from surehold.queries.leaderboards import LeaderboardRules
 from surehold.session.custody import Appended, Verification, describe_succession
 from surehold.session.keys import check_text
-from surehold.session.leaderboards import Leaderboard, open_leaderboard
+from surehold.session.leaderboards import Leaderboard, open_leaderboard, rules_of
 from surehold.session.overview import Overview
 from surehold.session.questions import Questions
 from surehold.session.release import Release
@@ -239,6 +240,11 @@ class Dataset(Overview):
         have spent is a part of it. A new amount replaces the one before, and 0 releases it.
         """
         return reserve(self._ledger, analyst, amount)
+
+    @property
+    def leaderboard_rules(self) -> LeaderboardRules:
+        """What the custodian fixed when opening the leaderboard; refused if there is none."""
+        return rules_of(self._ledger)
 
     def open_leaderboard(
         self,

@@ -13,10 +13,9 @@ from surehold.ledger.ledger import Ledger
 from surehold.mechanisms import to_float
 from surehold.planning import Plan
 from surehold.queries import Dashboard
-from surehold.queries.leaderboards import LeaderboardRules
 from surehold.session.dashboards import dashboard_of
 from surehold.session.histories import History, histories, history
-from surehold.session.leaderboards import Leaderboard, leaderboard, rules_of
+from surehold.session.leaderboards import Leaderboard, leaderboard
 from surehold.session.outcomes import AnalystSpending, SurpriseStatus
 from surehold.session.outlook import Outlook, outlook
 from surehold.session.questions import Questions
@@ -185,11 +184,6 @@ class Overview:
     def histories(self, most: int = 12) -> tuple[History, ...]:
         """The histories of named questions or, if there are none, of those asked most often."""
         return tuple(histories(self._ledger, most))
-
-    @property
-    def leaderboard_rules(self) -> LeaderboardRules:
-        """What the custodian fixed when opening the leaderboard; refused if there is none."""
-        return rules_of(self._ledger)
 
     @property
     def leaderboard(self) -> Leaderboard:
