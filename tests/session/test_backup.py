@@ -10,8 +10,8 @@ import pytest
 import surehold as sh
 from support.runtime import COLUMNS, GUARDS, ID, guarded, numbered, opened
 from surehold.server.tokens import TokenBook
-from surehold.session.backup import backup
-from surehold.session.dataset import create, repair_witness
+from surehold.session.backup import backup, repair_witness
+from surehold.session.dataset import create
 
 
 @pytest.fixture(params=GUARDS)

@@ -163,7 +163,7 @@ def _repair_witness(dataset: Place, head: str | None, as_json: bool) -> None:
     if isinstance(dataset, str):
         required = "used on the machine that holds the dataset"
         raise InvalidInput("--repair-witness", required, dataset)
-    from surehold.session.dataset import repair_witness
+    from surehold.session.backup import repair_witness
 
     with console.counting("entries") as progress:
         verified = repair_witness(dataset, head, progress)

@@ -1,4 +1,4 @@
-"""Backups: a copy of a dataset of one moment, which may be in use, and which nobody can ask."""
+"""Backups: copies of one moment, of datasets that may be in use; restored by a new witness."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from surehold import files
+from surehold.errors import InvalidInput, LedgerCorrupt
 from surehold.ledger.ledger import FILE, WITNESS
+from surehold.ledger.witness import Witness
 from surehold.session.custody import Verification
 from surehold.session.dataset import Dataset, check_vacant
 
@@ -45,6 +47,33 @@ def backup(
         files.name_files({passing: target}, _DOING)
     finally:
         shutil.rmtree(passing, ignore_errors=True)
+    return verified
+
+
+def repair_witness(
+    path: str | Path, head: str | None, progress: Callable[[int], None] | None = None
+) -> Verification:
+    """Verify a dataset whose witness is missing or unreadable, and rebuild the witness.
+
+    Without its witness nothing in a folder can tell an older copy of the ledger from the newest.
+    So ``head`` is one that was noted elsewhere, which has to be in the ledger; None if there is
+    none, and then the caller vouches for that.
+    """
+    folder = Path(path).absolute()
+    if head is not None and not (len(head) >= 12 and set(head) <= set("0123456789abcdef")):
+        required = "12 digits of a head or more, as surehold status prints them"
+        raise InvalidInput("the head", required, head)
+    with suppress(LedgerCorrupt):
+        Witness(folder / WITNESS).read()
+        hint = "if the ledger is not the one it saw, restore the whole folder from one backup"
+        raise InvalidInput("the witness", "missing or damaged", "as it was written", hint)
+    with Dataset(folder, is_witnessed=False) as dataset:
+        entries = dataset._ledger.store.entries()
+        if head is not None and not any(one.hash.hex().startswith(head) for one in entries):
+            reason = f"it does not have the head {head}: it is an older copy, or another's"
+            raise LedgerCorrupt("the ledger", reason)
+        verified = dataset.verify(progress)
+        dataset._ledger.repair_witness()
     return verified
 
 

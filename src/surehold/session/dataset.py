@@ -23,10 +23,9 @@ from surehold.data.statistics import Statistic
 from surehold.data.table_store import KeptTable
 from surehold.errors import InvalidInput, LedgerCorrupt, RequestRefused, StorageFailed
 from surehold.formatting import Finding
-from surehold.ledger.ledger import FILE, WITNESS, Ledger
+from surehold.ledger.ledger import FILE, Ledger
 from surehold.ledger.policy import Policy, Rules
 from surehold.ledger.replay import replay
-from surehold.ledger.witness import Witness
 from surehold.mechanisms import NoiseSource, system_noise
 from surehold.planning import Plan
 from surehold.queries import Query, Schema
@@ -433,33 +432,6 @@ def is_dataset(path: Path) -> bool:
 def open(path: str | Path) -> Dataset:
     """A dataset that is there; opening reads no record and only the ends of the ledger."""
     return Dataset(Path(path))
-
-
-def repair_witness(
-    path: str | Path, head: str | None, progress: Callable[[int], None] | None = None
-) -> Verification:
-    """Verify a dataset whose witness is missing or unreadable, and rebuild the witness.
-
-    Without its witness nothing in a folder can tell an older copy of the ledger from the newest.
-    So ``head`` is one that was noted elsewhere, which has to be in the ledger; None if there is
-    none, and then the caller vouches for that.
-    """
-    folder = Path(path).absolute()
-    if head is not None and not (len(head) >= 12 and set(head) <= set("0123456789abcdef")):
-        required = "12 digits of a head or more, as surehold status prints them"
-        raise InvalidInput("the head", required, head)
-    with contextlib.suppress(LedgerCorrupt):
-        Witness(folder / WITNESS).read()
-        hint = "if the ledger is not the one it saw, restore the whole folder from one backup"
-        raise InvalidInput("the witness", "missing or damaged", "as it was written", hint)
-    with Dataset(folder, is_witnessed=False) as dataset:
-        entries = dataset._ledger.store.entries()
-        if head is not None and not any(one.hash.hex().startswith(head) for one in entries):
-            reason = f"it does not have the head {head}: it is an older copy, or another's"
-            raise LedgerCorrupt("the ledger", reason)
-        verified = dataset.verify(progress)
-        dataset._ledger.repair_witness()
-    return verified
 
 
 def _schema_of(

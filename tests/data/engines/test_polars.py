@@ -233,24 +233,6 @@ def test_long_ranges_are_summed_in_pieces():
     assert engine.sums(measures, 4, 9) == [4, 5]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["x > 0.5 and not p", "n <= 3 or p is null", "n = 2.5 or x <> 1", "n > 0.5", "x * 2 > 1"],
-)
-def test_many_records_are_counted_as_few_are(text):
-    """Light conditions have a way of their own, in parts whose sizes differ."""
-    few = pl.DataFrame(
-        {"n": [1, 2, None, 5, 9], "x": [0.1, None, 0.9, 1.0, 7.0], "p": [True, None] * 2 + [False]}
-    )
-    times = 13_109  # with the following more records than any part of few
-    engine = engine_of(*[few] * 3, pl.concat([few] * times), small=5)
-    measure = fraction(text).measure(SCHEMA)
-    [counted] = engine_of(few).sums([measure], 0, 5)
-    assert engine.sums([measure], 0, engine.size) == [counted * (times + 3)]
-    part = engine_of(few).sums([measure], 2, 5)[0] + engine_of(few).sums([measure], 0, 3)[0]
-    assert engine.sums([measure], 2, engine.size - 2) == [counted * (times + 1) + part]
-
-
 def test_large_frames_are_not_copied_together_and_small_ones_are():
     frame = pl.DataFrame({"n": [1, 2, 3]})
     for small, chunks in ((5, 3), (6, 2), (9, 1)):

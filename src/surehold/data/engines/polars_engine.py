@@ -14,16 +14,6 @@ from surehold.data.engines.polars_pairs import pair_unit
 from surehold.data.engines.polars_printer import PolarsPrinter
 from surehold.errors import InvalidInput
 from surehold.queries import CellMeasure, Measure
-from surehold.queries.expressions import (
-    Column,
-    Compare,
-    Connective,
-    Expression,
-    IsNull,
-    Not,
-    Number,
-    Type,
-)
 from surehold.queries.pairs import PairMeasure
 
 
@@ -155,8 +145,6 @@ class PolarsEngine:
             return iter(())
         if _is_short(measures, rows):
             return map(int, rows.select(_totals(measures)).row(0))
-        if len(measures) == 1 and _is_light(measures[0].expression):
-            return iter([_count(measures[0], rows)])
         return map(int, self.query(measures, rows).collect(engine="streaming").row(0))
 
     def query(self, measures: Sequence[Measure], rows: pl.DataFrame) -> pl.LazyFrame:
@@ -186,35 +174,11 @@ def _in_chunks(column: pl.Series, lengths: Sequence[int]) -> pl.Series:
 
 _ONE = pl.DataFrame({"": [True]})
 _FEW_ROWS = 1 << 16
-_PARTS = 4
 
 
 def _totals(measures: Sequence[Measure]) -> list[pl.Expr]:
     printer = PolarsPrinter()
     return [printer.total(measure).alias(str(at)) for at, measure in enumerate(measures)]
-
-
-def _count(measure: Measure, rows: pl.DataFrame) -> int:
-    """Count the records that meet a light condition, in a few parts at once.
-
-    Comparing a column takes no longer than reading it, so sharing morsels out would cost more.
-    """
-    needed, size = rows.select(sorted(measure.expression.columns)), -(-rows.height // _PARTS)
-    total = PolarsPrinter().total(measure)
-    parts = [part.lazy().select(total) for part in needed.iter_slices(size)]
-    return sum(int(found.item()) for found in pl.collect_all(parts, engine="in-memory"))
-
-
-def _is_light(node: Expression) -> bool:
-    """Whether it compares columns of numbers with literals, and takes truths, and nothing else."""
-    match node:
-        case Column() | IsNull(Column()):
-            return node.type is Type.BOOLEAN
-        case Compare(_, Column() as column, Number()):
-            return column.type is Type.NUMBER
-        case Not() | Connective():
-            return all(map(_is_light, node.children))
-    return False
 
 
 def _is_short(measures: Sequence[Measure], rows: pl.DataFrame) -> bool:
