@@ -11,7 +11,7 @@ from support.runtime import made
 from surehold.cli import surehold
 from surehold.ledger.entries import GENESIS, Entry
 from surehold.ledger.witness import Witness
-from surehold.session.dataset import repair_witness
+from surehold.session.backup import repair_witness
 
 
 def entry(seq: int) -> Entry:
