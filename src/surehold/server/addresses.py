@@ -9,8 +9,6 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
-from urllib3.exceptions import LocationParseError
-from urllib3.util import parse_url
 
 from surehold.checks import is_loopback
 from surehold.errors import AccessDenied, InvalidInput, StorageFailed
@@ -46,6 +44,9 @@ def check_proxies(given: Sequence[str]) -> tuple[str, ...]:
 
 def check_alert_url(url: str, is_plain_allowed: bool) -> str:
     """Return the address of a webhook: https, or of this machine, or any http if allowed."""
+    from urllib3.exceptions import LocationParseError
+    from urllib3.util import parse_url
+
     with suppress(LocationParseError):
         parsed = parse_url(url)
         is_private = parsed.scheme == "https" or is_plain_allowed or is_loopback(parsed.host or "")

@@ -107,6 +107,15 @@ def pack_bits(truths: Truths) -> NDArray[np.uint8]:
 
 def _column(kind: Any, size: int, known: NDArray[np.uint8], values: NDArray[Any]) -> pl.Series:
     buffers = [pa.py_buffer(known), pa.py_buffer(values)]
-    column = pl.from_arrow(pa.Array.from_buffers(kind, size, buffers))
-    assert isinstance(column, pl.Series)
-    return column
+    return pl.Series(_Exported(pa.Array.from_buffers(kind, size, buffers)))
+
+
+class _Exported:
+    """An array by Arrow's C interface alone; ``from_arrow`` loads pyarrow's compute functions."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        found: tuple[object, object] = self._array.__arrow_c_array__(requested_schema)
+        return found
