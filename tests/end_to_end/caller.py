@@ -30,7 +30,7 @@ def records(batch: int, count: int) -> list[dict[str, Any]]:
 
 
 class Caller:
-    """Random requests, all seeded, and different from all others' but for a common pool."""
+    """One request of each kind, then random ones: seeded, and unlike others' but for a pool."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         self._address = Path(order["address"])
@@ -60,15 +60,18 @@ class Caller:
     def run(self) -> dict[str, Any]:
         names, weights = list(self._does), list(self._does.values())
         began = time.monotonic()
+        first = iter(names)
         while not self._is_over:
             self._number += 1
-            [what] = self._random.choices(names, weights)
+            what = next(first, None) or self._random.choices(names, weights)[0]
             start = time.perf_counter()
             getattr(self, what)()
             self.times[what].append(time.perf_counter() - start)
             if self._is_patient:
                 with self._progress.open("ab") as file:
                     file.write(b".")
+            if self._number == len(names):
+                self._progress.with_name(f"all-{self._seed}").touch()
         return {
             "seconds": time.monotonic() - began,
             "times": self.times,

@@ -142,10 +142,17 @@ class Crowd:
 
     def wait_for_refusals(self) -> None:
         """Until everybody was refused at least once."""
+        self._wait_for_all("refused-*", "somebody is never refused")
+
+    def wait_for_all_kinds(self) -> None:
+        """Until everybody has made a request of each kind."""
+        self._wait_for_all("all-*", "somebody is never served")
+
+    def _wait_for_all(self, marks: str, otherwise: str) -> None:
         until = time.monotonic() + PATIENCE
-        while len(list(self._folder.glob("refused-*"))) < len(self._callers):
+        while len(list(self._folder.glob(marks))) < len(self._callers):
             self.check_going()
-            assert time.monotonic() < until, "somebody is never refused"
+            assert time.monotonic() < until, otherwise
             time.sleep(0.01)
 
     def check_going(self) -> None:

@@ -52,6 +52,7 @@ def test_32_clients_at_once(tmp_path: Path) -> None:
             *orders(path, ANALYST, CLIENTS - 1),
         )
         time.sleep(SECONDS)
+        crowd.wait_for_all_kinds()
         logs = crowd.end()
         kept = transcript(url, custodian)
         assert send(url, "POST", "/v1/verify", token=custodian).json["answers"] == len(kept)
@@ -82,7 +83,7 @@ def test_32_clients_of_several_datasets_one_of_which_is_damaged_meanwhile(tmp_pa
                 {"token": custodians[name], "does": CUSTODIAN, **base},
                 *({**order, **base} for order in orders(path, ANALYST, CLIENTS // 2 - 1)),
             )
-        time.sleep(FEW_SECONDS)
+        crowd.wait_for_all_kinds()
         for left in (root / "later").glob("ledger.sqlite*"):
             left.write_bytes(bytes(4096))
         assert {failures(url, name) for name in ("later", "before")} == {"LedgerCorrupt"}
