@@ -243,13 +243,6 @@ def _expected(
     return {"expect": f"{guess:.9f}", "within": rules.step, "doubt": _DOUBT}
 
 
-def check_step(step: str) -> Any:
-    """Return the step as a fraction."""
-    from fractions import Fraction
-
-    return Fraction(step)
-
-
 def _submitted(ledger: Ledger, new: SideTable, analyst: str, recorded: bool) -> Submitted:
     from surehold.ledger.surprise_policy import to_bits  # loads SciPy
 
